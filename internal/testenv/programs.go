@@ -31,8 +31,8 @@ func redisProgram() (string, error) {
 // version: behind the postgres in PATH, else where Debian keeps the newest.
 func postgresPrograms() (string, error) {
 	if path, err := exec.LookPath("postgres"); err == nil {
-		if real, err := filepath.EvalSymlinks(path); err == nil && hasInitdb(filepath.Dir(real)) {
-			return filepath.Dir(real), nil
+		if target, err := filepath.EvalSymlinks(path); err == nil && hasInitdb(filepath.Dir(target)) {
+			return filepath.Dir(target), nil
 		}
 	}
 	folders, err := filepath.Glob("/usr/lib/postgresql/*/bin")
