@@ -30,14 +30,16 @@ func (c Claim) Fault() ClaimProblem {
 		return InvalidClaim{Reason: fmt.Sprintf("quantity must be 1 or more, not %d", c.Quantity)}
 	case c.Quantity > MaxPerBuyerLimit:
 		return InvalidClaim{Reason: fmt.Sprintf("quantity must be at most %d, not %d", MaxPerBuyerLimit, c.Quantity)}
-	case !requestIDWellFormed(c.RequestID):
+	case !RequestIDWellFormed(c.RequestID):
 		return InvalidClaim{Reason: fmt.Sprintf(
 			"requestId must have at most %d letters, digits, '-', '_', '.' or ':'", MaxRequestID)}
 	}
 	return nil
 }
 
-func requestIDWellFormed(s string) bool {
+// RequestIDWellFormed tells whether a request ID has at most MaxRequestID letters,
+// digits, hyphens, underscores, points or colons. It may be empty.
+func RequestIDWellFormed(s string) bool {
 	for i := range len(s) {
 		c := s[i]
 		switch {

@@ -13,6 +13,13 @@ type Entry struct {
 	Fault error
 }
 
+// Settled is a decided entry: the archive took it, refused it, or it was put
+// aside.
+type Settled struct {
+	StreamID string
+	Order    *Order // as it stands now; nil when the entry named no order that anybody could be told of
+}
+
 // DeadLetter is an entry that no retry can heal, put aside with its reason.
 type DeadLetter struct {
 	Partition int

@@ -66,12 +66,14 @@ func Unavailable(cause error, what string) error {
 	return &Error{Code: CodeUnavailable, Message: what + " cannot be reached right now; repeat the same request", Cause: cause}
 }
 
-// CodeOf gives the code of the first [Error] in err's chain. A cancelled or
+// CodeOf gives the code of the first [Error] in err's chain, and "" for nil. A cancelled or
 // timed-out context is [CodeUnavailable]; anything foreign is [CodeInternal].
 func CodeOf(err error) Code {
 	var e *Error
 	var in *InputError
 	switch {
+	case err == nil:
+		return ""
 	case errors.As(err, &e):
 		return e.Code
 	case errors.As(err, &in):

@@ -111,3 +111,17 @@ func partitionOf(s, prefix string) int {
 }
 
 func isDigit(c byte) bool { return '0' <= c && c <= '9' }
+
+// Time is when the identifier was made, to the millisecond; for an order that is
+// within the clocks' difference of its claim. It is the zero time for a
+// malformed identifier.
+func (id OrderID) Time() time.Time {
+	if !wellFormed(string(id), orderPrefix) {
+		return time.Time{}
+	}
+	raw, err := idEncoding.DecodeString(string(id[6:]))
+	if err != nil {
+		return time.Time{}
+	}
+	return time.UnixMilli(int64(binary.BigEndian.Uint64(raw[:8]) >> 16)).UTC()
+}

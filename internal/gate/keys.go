@@ -1,0 +1,28 @@
+package gate
+
+import (
+	"fmt"
+
+	"github.com/flashclaim/flashclaim/internal/sale"
+)
+
+// group is the consumer group that writes orders down. Other groups on the same
+// stream (analytics, mail) have their own positions.
+const group = "archive"
+
+func saleKey(id sale.VoucherID) string   { return voucherKey(id, "sale") }
+func stockKey(id sale.VoucherID) string  { return voucherKey(id, "stock") }
+func buyersKey(id sale.VoucherID) string { return voucherKey(id, "buyers") }
+
+func voucherKey(id sale.VoucherID, part string) string {
+	return tag(id.Partition()) + ":v:" + string(id) + ":" + part
+}
+
+func ordersKey(partition int) string  { return tag(partition) + ":orders" }
+func pendingKey(partition int) string { return tag(partition) + ":pending" }
+
+// EventsKey names the stream of a partition's committed changes. The bell tails
+// it.
+func EventsKey(partition int) string { return tag(partition) + ":events" }
+
+func tag(partition int) string { return fmt.Sprintf("fc:{p%02d}", partition) }

@@ -1,0 +1,201 @@
+package gate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/flashclaim/flashclaim/internal/redisdial"
+	"github.com/flashclaim/flashclaim/internal/sale"
+)
+
+// ErrNoGroup says that the partition's consumer group was gone (a flush, a
+// failover to an empty node). It has been created again at the beginning of the
+// stream, so that nothing is skipped; the caller pauses and reads again.
+var ErrNoGroup = errors.New("the consumer group was gone and has been created again")
+
+// EnsureGroup creates the partition's stream and group unless they exist. The
+// group starts at the stream's beginning, never at its end: an order that waits
+// must not be skipped, and one that comes twice does no harm.
+func (g *Gate) EnsureGroup(ctx context.Context, partition int) error {
+	if err := g.ensureGroup(ctx, partition); err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+func (g *Gate) ensureGroup(ctx context.Context, partition int) error {
+	err := g.client.XGroupCreateMkStream(ctx, ordersKey(partition), group, "0").Err()
+	if redis.HasErrorPrefix(err, "BUSYGROUP") {
+		return nil
+	}
+	return err
+}
+
+// Read gives up to limit entries that no consumer has seen, waiting up to block
+// (at most redisdial.MaxBlock) for the first. None in time is an empty result.
+// A cancelled context ends the wait only at the block's end.
+func (g *Gate) Read(ctx context.Context, partition int, consumer string, limit int, block time.Duration) ([]sale.Entry, error) {
+	if block <= 0 || block > redisdial.MaxBlock {
+		return nil, fmt.Errorf("read entries: block must be above 0 and at most %s, not %s", redisdial.MaxBlock, block)
+	}
+	streams, err := g.readers.XReadGroup(ctx, &redis.XReadGroupArgs{
+		Group: group, Consumer: consumer, Streams: []string{ordersKey(partition), ">"}, Count: int64(limit), Block: block,
+	}).Result()
+	if errors.Is(err, redis.Nil) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, g.queueFault(ctx, partition, err)
+	}
+	var entries []sale.Entry
+	for _, s := range streams {
+		entries = append(entries, g.entries(ctx, partition, s.Messages)...)
+	}
+	return entries, nil
+}
+
+// Reclaim takes over up to limit entries that were delivered at least idle ago
+// and never acknowledged, whoever read them: a dead consumer, or this one when a
+// reply was lost on the way. Entries that were deleted from the stream while
+// pending have no content any more; they are dropped from the group and counted
+// in lost.
+func (g *Gate) Reclaim(ctx context.Context, partition int, consumer string, idle time.Duration, limit int) (entries []sale.Entry, lost int, err error) {
+	start := "0-0"
+	for {
+		messages, next, deleted, err := g.client.XAutoClaimWithDeleted(ctx, &redis.XAutoClaimArgs{
+			Stream: ordersKey(partition), Group: group, Consumer: consumer, MinIdle: idle, Start: start, Count: int64(limit),
+		}).Result()
+		if err != nil {
+			return nil, lost, g.queueFault(ctx, partition, err)
+		}
+		lost += len(deleted)
+		// A server scans a bounded part of the pending list at a time, so an empty
+		// answer is not the end; the cursor 0-0 is.
+		if len(messages) > 0 || next == "0-0" || next == "" {
+			return g.entries(ctx, partition, messages), lost, nil
+		}
+		start = next
+	}
+}
+
+func (g *Gate) entries(ctx context.Context, partition int, messages []redis.XMessage) []sale.Entry {
+	entries := make([]sale.Entry, len(messages))
+	for i, m := range messages {
+		entries[i] = decodeEntry(partition, m)
+		if entries[i].Fault != nil {
+			g.mend(ctx, &entries[i])
+		}
+	}
+	return entries
+}
+
+// mend completes the order of an entry that cannot be read from what was noted
+// beside it when the claim was accepted, so that its buyer can be told.
+func (g *Gate) mend(ctx context.Context, e *sale.Entry) {
+	if e.Order.ID == "" {
+		return
+	}
+	if o, err := g.Pending(ctx, e.Order.ID); err == nil {
+		e.Order = o
+	}
+}
+
+func (g *Gate) queueFault(ctx context.Context, partition int, err error) error {
+	if !redis.HasErrorPrefix(err, "NOGROUP") {
+		return unavailable(err)
+	}
+	if err := g.ensureGroup(ctx, partition); err != nil {
+		return unavailable(err)
+	}
+	return ErrNoGroup
+}
+
+// Acknowledge announces decided orders on the event stream, drops them from the
+// pending record and acknowledges their entries, all in one transaction. It
+// returns how many entries the group still had pending: fewer than given means
+// that another consumer acknowledged some before, which is normal after a
+// reclaim and worth counting.
+func (g *Gate) Acknowledge(ctx context.Context, partition int, settled []sale.Settled) (acknowledged int64, err error) {
+	if len(settled) == 0 {
+		return 0, nil
+	}
+	streamIDs := make([]string, len(settled))
+	var orders []string
+	var acked *redis.IntCmd
+	_, err = g.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		for i, s := range settled {
+			streamIDs[i] = s.StreamID
+			if s.Order == nil {
+				continue
+			}
+			orders = append(orders, string(s.Order.ID))
+			p.XAdd(ctx, &redis.XAddArgs{
+				Stream: EventsKey(partition), MaxLen: g.MaxEvents, Approx: true,
+				Values: []string{"order", sale.EncodeEvent(*s.Order)},
+			})
+		}
+		if len(orders) > 0 {
+			p.HDel(ctx, pendingKey(partition), orders...)
+		}
+		acked = p.XAck(ctx, ordersKey(partition), group, streamIDs...)
+		return nil
+	})
+	if err != nil {
+		return 0, unavailable(err)
+	}
+	return acked.Val(), nil
+}
+
+// Announce puts an order's committed change on the event stream. It is for
+// changes that no entry stands behind.
+func (g *Gate) Announce(ctx context.Context, o sale.Order) error {
+	err := g.client.XAdd(ctx, &redis.XAddArgs{
+		Stream: EventsKey(o.ID.Partition()), MaxLen: g.MaxEvents, Approx: true,
+		Values: []string{"order", sale.EncodeEvent(o)},
+	}).Err()
+	if err != nil {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// Leave removes the consumer's name from the group, unless it still has pending
+// entries: those are reclaimed by others, and the name goes when they are done.
+func (g *Gate) Leave(ctx context.Context, partition int, consumer string) error {
+	err := run(ctx, g.client, dropConsumerScript, []string{ordersKey(partition)}, group, consumer).Err()
+	if err != nil && !isNoStream(err) {
+		return unavailable(err)
+	}
+	return nil
+}
+
+// DropIdle removes the names of consumers that have been silent for at least
+// idle and have nothing pending. Every worker has a new name, so without it
+// names would pile up.
+func (g *Gate) DropIdle(ctx context.Context, partition int, idle time.Duration) error {
+	consumers, err := g.client.XInfoConsumers(ctx, ordersKey(partition), group).Result()
+	if isNoStream(err) {
+		return nil
+	}
+	if err != nil {
+		return unavailable(err)
+	}
+	for _, c := range consumers {
+		if c.Pending == 0 && c.Idle >= idle {
+			if err := g.Leave(ctx, partition, c.Name); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func isNoStream(err error) bool {
+	return redis.HasErrorPrefix(err, "NOGROUP") ||
+		(err != nil && strings.Contains(err.Error(), "no such key"))
+}
