@@ -1,0 +1,80 @@
+package worker
+
+import (
+	"context"
+	"time"
+
+	"github.com/flashclaim/flashclaim/internal/sale"
+)
+
+// relayBatch is how many due releases one look takes.
+const relayBatch = 200
+
+// relay repeats the releases that committed rows ask for until they are done.
+func (w *Worker) relay(ctx context.Context) {
+	quiet := onceUntilWell{log: w.Log}
+	every(ctx, w.RelayEvery, func() {
+		due, err := w.Outbox.ReleasesDue(ctx, relayBatch)
+		if err == nil {
+			err = w.releaseAll(ctx, due)
+		}
+		if err != nil && ctx.Err() == nil {
+			quiet.report(ctx, "releases wait", 0, err)
+			return
+		}
+		quiet.well(ctx, "releases go on", 0)
+	})
+}
+
+// releaseAll releases the orders and notes those that are done. A crash in
+// between does it again, which changes nothing.
+func (w *Worker) releaseAll(ctx context.Context, orders []sale.Order) error {
+	var done []sale.OrderID
+	var failed error
+	for _, o := range orders {
+		ok, err := w.Stock.Release(ctx, o)
+		switch {
+		case err != nil:
+			failed = err
+		case ok:
+			done = append(done, o.ID)
+		}
+	}
+	if len(done) > 0 {
+		if err := w.Outbox.Released(ctx, done); err != nil {
+			return err
+		}
+	}
+	return failed
+}
+
+// tidy trims the streams and removes the names of workers that are gone.
+func (w *Worker) tidy(ctx context.Context) {
+	every(ctx, w.TidyEvery, func() {
+		for p := range w.Partitions {
+			_, err := w.Stock.Trim(ctx, p, w.Now().Add(-w.Retention))
+			if err == nil {
+				err = w.Membership.DropIdle(ctx, p, w.Retention)
+			}
+			if err != nil {
+				if ctx.Err() == nil {
+					w.Log.WarnContext(ctx, "stream not tidied", "partition", p, "err", err)
+				}
+				return
+			}
+		}
+	})
+}
+
+// every calls do at once and then at each tick until ctx ends.
+func every(ctx context.Context, interval time.Duration, do func()) {
+	ticker := time.NewTicker(interval)
+	defer ticker.Stop()
+	for ctx.Err() == nil {
+		do()
+		select {
+		case <-ctx.Done():
+		case <-ticker.C:
+		}
+	}
+}
