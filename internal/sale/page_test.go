@@ -6,9 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/flashclaim/flashclaim/internal/sale"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/flashclaim/flashclaim/internal/sale"
 )
 
 func TestPageFaults(t *testing.T) {

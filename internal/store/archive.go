@@ -10,6 +10,7 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
+
 	"github.com/flashclaim/flashclaim/ent"
 	"github.com/flashclaim/flashclaim/internal/sale"
 )
@@ -81,7 +82,7 @@ func engineOf(rawURL string) (engine, error) {
 	case "sqlite":
 		return sqliteAt(rest)
 	}
-	return engine{}, errors.New("the database URL must start with postgres://, postgresql:// or sqlite:")
+	return engine{}, errors.New("the database URL must be postgres://..., postgresql://... or sqlite:PATH")
 }
 
 func limitPool(db *sql.DB, wanted, normal int) {

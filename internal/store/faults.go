@@ -3,12 +3,13 @@ package store
 import (
 	"errors"
 
-	"github.com/flashclaim/flashclaim/ent"
-	"github.com/flashclaim/flashclaim/internal/sale"
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
+
+	"github.com/flashclaim/flashclaim/ent"
+	"github.com/flashclaim/flashclaim/internal/sale"
 )
 
 // Transient tells whether time heals the fault, so that the same call should be

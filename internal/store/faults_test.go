@@ -9,9 +9,10 @@ import (
 	"net"
 	"testing"
 
-	"github.com/flashclaim/flashclaim/internal/sale"
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
+
+	"github.com/flashclaim/flashclaim/internal/sale"
 )
 
 func TestTransient(t *testing.T) {

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"entgo.io/ent/dialect"
+	"github.com/lib/pq"
+
 	"github.com/flashclaim/flashclaim/ent"
 	"github.com/flashclaim/flashclaim/internal/sale"
-	"github.com/lib/pq"
 )
 
 // insert writes decided orders down, all as of now.

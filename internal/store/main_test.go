@@ -18,27 +18,10 @@ func TestMain(m *testing.M) { testenv.Main(m) }
 // start is when all tests take place, with a fraction that no store may lose.
 var start = time.Date(2030, 1, 2, 3, 4, 5, 678_000_000, time.UTC)
 
-// engines are what the suite runs on: an empty database of each kind.
+// engines are what the suite runs on: each makes the URL of an empty database.
 var engines = map[string]func(testing.TB) string{
 	"sqlite":   func(tb testing.TB) string { return "sqlite:" + filepath.Join(tb.TempDir(), "it's 100% a ?.db") },
 	"postgres": testenv.Database,
-}
-
-// onEveryEngine runs a test against an empty database of each kind.
-func onEveryEngine(t *testing.T, test func(t *testing.T, rawURL string)) {
-	t.Helper()
-	for name, database := range engines {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			test(t, database(t))
-		})
-	}
-}
-
-// onEveryArchive runs a test against a migrated archive of each kind.
-func onEveryArchive(t *testing.T, test func(t *testing.T, a *Archive)) {
-	t.Helper()
-	onEveryEngine(t, func(t *testing.T, rawURL string) { test(t, migrated(t, rawURL)) })
 }
 
 func open(tb testing.TB, rawURL string) *Archive {
@@ -186,4 +169,30 @@ func cancelled(t *testing.T) context.Context {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	return ctx
+}
+
+// texts reads a query's only column.
+func texts(t *testing.T, a *Archive, query string) []string {
+	t.Helper()
+	rows, err := a.db.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := rows.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	var all []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, text)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return all
 }

@@ -11,11 +11,12 @@ import (
 	"strings"
 
 	"entgo.io/ent/dialect"
-	"github.com/flashclaim/flashclaim/internal/sale"
 	"github.com/lib/pq"
 	"github.com/lib/pq/pqerror"
 	"github.com/pressly/goose/v3"
 	"github.com/pressly/goose/v3/lock"
+
+	"github.com/flashclaim/flashclaim/internal/sale"
 )
 
 //go:embed migrations
@@ -133,18 +134,20 @@ func (a *Archive) provider(db *sql.DB) (*goose.Provider, error) {
 	return goose.NewProvider(goose.Dialect(a.engine.dialect), db, files, options...)
 }
 
+const appliedSQL = "SELECT version_id FROM " + goose.DefaultTablename + " WHERE is_applied"
+
 // appliedVersions reads goose's own table. goose itself would create it, which a
 // check must not do.
 func (a *Archive) appliedVersions(ctx context.Context) (_ map[int64]bool, err error) {
-	rows, err := a.db.QueryContext(ctx, "SELECT version_id FROM "+goose.DefaultTablename+" WHERE is_applied")
+	applied := map[int64]bool{}
+	rows, err := a.db.QueryContext(ctx, appliedSQL)
 	if noSuchTable(err) {
-		return nil, nil
+		return applied, nil
 	}
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, rows.Close()) }()
-	applied := map[int64]bool{}
 	for rows.Next() {
 		var version int64
 		if err := rows.Scan(&version); err != nil {

@@ -9,39 +9,44 @@ import (
 
 	"entgo.io/ent/dialect"
 	"entgo.io/ent/dialect/sql/schema"
-	"github.com/flashclaim/flashclaim/internal/sale"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
+
+	"github.com/flashclaim/flashclaim/internal/sale"
 )
 
 func TestArchiveMigratesOnce(t *testing.T) {
 	t.Parallel()
-	onEveryEngine(t, func(t *testing.T, rawURL string) {
-		a := open(t, rawURL)
-		err := a.Check(t.Context())
-		if !errors.Is(err, ErrNotMigrated) || err.Error() != "the database is at migration 0 of 1; run: flashclaim migrate up" {
-			t.Errorf("an empty database: %v", err)
-		}
-		if status, err := a.Status(t.Context()); err != nil || len(status) != 1 || status[0].Applied {
-			t.Errorf("status of an empty database: %v, error %v", status, err)
-		}
-		for _, want := range []string{"applied 00001_tables.sql in ", "nothing to do, "} {
-			var lines []string
-			if err := a.Migrate(t.Context(), func(line string) { lines = append(lines, line) }); err != nil {
-				t.Fatal(err)
+	for engine, database := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			rawURL := database(t)
+			a := open(t, rawURL)
+			err := a.Check(t.Context())
+			if !errors.Is(err, ErrNotMigrated) || err.Error() != "the database is at migration 0 of 1; run: flashclaim migrate up" {
+				t.Errorf("an empty database: %v", err)
 			}
-			if len(lines) != 1 || !strings.HasPrefix(lines[0], want) {
-				t.Errorf("reported %q, want one line that begins with %q", lines, want)
+			if status, err := a.Status(t.Context()); err != nil || len(status) != 1 || status[0].Applied {
+				t.Errorf("status of an empty database: %v, error %v", status, err)
 			}
-		}
-		if err := a.Check(t.Context()); err != nil {
-			t.Error(err)
-		}
-		status, err := a.Status(t.Context())
-		if diff := cmp.Diff([]Migration{{Version: 1, Name: "00001_tables", Applied: true}}, status); diff != "" || err != nil {
-			t.Errorf("error %v: %s", err, diff)
-		}
-	})
+			for _, want := range []string{"applied 00001_tables.sql in ", "nothing to do, "} {
+				var lines []string
+				if err := a.Migrate(t.Context(), func(line string) { lines = append(lines, line) }); err != nil {
+					t.Fatal(err)
+				}
+				if len(lines) != 1 || !strings.HasPrefix(lines[0], want) {
+					t.Errorf("reported %q, want one line that begins with %q", lines, want)
+				}
+			}
+			if err := a.Check(t.Context()); err != nil {
+				t.Error(err)
+			}
+			status, err := a.Status(t.Context())
+			if diff := cmp.Diff([]Migration{{Version: 1, Name: "00001_tables", Applied: true}}, status); diff != "" || err != nil {
+				t.Errorf("error %v: %s", err, diff)
+			}
+		})
+	}
 }
 
 // Several processes start at once; each of them migrates.
@@ -118,26 +123,34 @@ func TestDriftIsFound(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			onEveryArchive(t, func(t *testing.T, a *Archive) {
-				mustExec(t, a, change)
-				if driftOf(t, a) == "" {
-					t.Errorf("%s: not found", change)
-				}
-			})
+			for engine, database := range engines {
+				t.Run(engine, func(t *testing.T) {
+					t.Parallel()
+					a := migrated(t, database(t))
+					mustExec(t, a, change)
+					if driftOf(t, a) == "" {
+						t.Errorf("%s: not found", change)
+					}
+				})
+			}
 		})
 	}
 }
 
 func TestChecksAreCompared(t *testing.T) {
 	t.Parallel()
-	onEveryArchive(t, func(t *testing.T, a *Archive) {
-		before := checksOf(t, a)
-		mustExec(t, a, "DROP TABLE vouchers")
-		mustExec(t, a, "CREATE TABLE vouchers (sold bigint, CONSTRAINT vouchers_sold_in_total CHECK (sold > 0))")
-		if len(before) == 0 || cmp.Equal(before, checksOf(t, a)) {
-			t.Errorf("another check was not noticed: %q", before)
-		}
-	})
+	for engine, database := range engines {
+		t.Run(engine, func(t *testing.T) {
+			t.Parallel()
+			a := migrated(t, database(t))
+			before := checksOf(t, a)
+			mustExec(t, a, "DROP TABLE vouchers")
+			mustExec(t, a, "CREATE TABLE vouchers (sold bigint, CONSTRAINT vouchers_sold_in_total CHECK (sold > 0))")
+			if len(before) == 0 || cmp.Equal(before, checksOf(t, a)) {
+				t.Errorf("another check was not noticed: %q", before)
+			}
+		})
+	}
 }
 
 // entSchema guards the tables of package ent/migrate, which ent changes while it
@@ -171,25 +184,9 @@ func checksOf(t *testing.T, a *Archive) []string {
 	if a.engine.dialect == dialect.SQLite {
 		query = `SELECT name || substr(sql, instr(sql, 'CONSTRAINT')) FROM sqlite_master WHERE sql LIKE '%CONSTRAINT%' ORDER BY 1`
 	}
-	rows, err := a.db.QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() {
-		if err := rows.Close(); err != nil {
-			t.Error(err)
-		}
-	}()
-	var checks []string
-	for rows.Next() {
-		var check string
-		if err := rows.Scan(&check); err != nil {
-			t.Fatal(err)
-		}
-		checks = append(checks, strings.Map(dropLayout, check))
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
+	checks := texts(t, a, query)
+	for i, check := range checks {
+		checks[i] = strings.Map(dropLayout, check)
 	}
 	return checks
 }

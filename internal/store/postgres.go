@@ -22,6 +22,7 @@ var sessionSettings = map[string]string{
 	"lock_timeout":                        "2000",           // ms; a batch holds the lock for some 30
 	"statement_timeout":                   "10000",          // ms
 	"idle_in_transaction_session_timeout": "10000",          // ms; a worker that froze must not hold a voucher
+	"random_page_cost":                    "1.1",            // orders of a running sale are in memory: look them up by index
 }
 
 // postgresAt checks the URL of a PostgreSQL.

@@ -6,8 +6,9 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
-	"github.com/flashclaim/flashclaim/internal/sale"
 	"github.com/lib/pq"
+
+	"github.com/flashclaim/flashclaim/internal/sale"
 )
 
 // anyOf keeps the rows whose column is one of the values. All values travel in

@@ -7,8 +7,8 @@ import (
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
+
 	"github.com/flashclaim/flashclaim/ent"
-	"github.com/flashclaim/flashclaim/ent/order"
 	"github.com/flashclaim/flashclaim/ent/voucher"
 	"github.com/flashclaim/flashclaim/internal/sale"
 )
@@ -74,47 +74,19 @@ func (b *batch) load(ctx context.Context, tx *ent.Tx, engine string, entries []s
 		query.ForUpdate()
 	}
 	v, err := query.Only(ctx)
-	switch {
-	case ent.IsNotFound(err):
-	case err != nil:
+	if err != nil && !ent.IsNotFound(err) {
 		return err
-	default:
-		b.tally = &sale.Tally{Total: v.Total, Sold: v.Sold, Limit: v.PerBuyerLimit}
 	}
-	ids, buyers := make([]sale.OrderID, len(entries)), make([]string, len(entries))
+	ids, buyers := make([]string, len(entries)), make([]string, len(entries))
 	for i, e := range entries {
-		ids[i], buyers[i] = e.Order.ID, e.Order.BuyerID
+		ids[i], buyers[i] = string(e.Order.ID), e.Order.BuyerID
 	}
-	known, err := tx.Order.Query().Where(anyOf(order.FieldID, ids)).All(ctx)
-	if err != nil {
+	if b.decided, err = ordersWithRow(ctx, tx, engine, ids); err != nil || v == nil {
 		return err
 	}
-	b.decided = make(map[sale.OrderID]sale.Order, len(known)+len(entries))
-	for _, row := range known {
-		b.decided[row.ID] = orderOf(row)
-	}
-	return b.loadHolds(ctx, tx, buyers)
-}
-
-// loadHolds reads what the buyers hold of the voucher.
-func (b *batch) loadHolds(ctx context.Context, tx *ent.Tx, buyers []string) error {
-	if b.tally == nil {
-		return nil
-	}
-	rows, err := tx.Order.Query().
-		Where(order.VoucherID(b.voucherID), anyOf(order.FieldBuyerID, buyers), order.OrdinalNotNil()).
-		Select(order.FieldBuyerID, order.FieldQuantity, order.FieldOrdinal).All(ctx)
-	if err != nil {
-		return err
-	}
-	b.tally.Held = make(map[string]sale.Hold, len(rows)+len(buyers))
-	for _, row := range rows {
-		hold := b.tally.Held[row.BuyerID]
-		hold.Units += row.Quantity
-		hold.Ordinals = append(hold.Ordinals, *row.Ordinal)
-		b.tally.Held[row.BuyerID] = hold
-	}
-	return nil
+	held, err := holdsOf(ctx, tx, engine, b.voucherID, buyers)
+	b.tally = &sale.Tally{Total: v.Total, Sold: v.Sold, Limit: v.PerBuyerLimit, Held: held}
+	return err
 }
 
 // decide judges one entry, or repeats what was decided about its order before.

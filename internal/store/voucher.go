@@ -5,6 +5,7 @@ import (
 	"time"
 
 	entsql "entgo.io/ent/dialect/sql"
+
 	"github.com/flashclaim/flashclaim/ent"
 	"github.com/flashclaim/flashclaim/ent/predicate"
 	"github.com/flashclaim/flashclaim/ent/voucher"
