@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -62,10 +64,19 @@ func externalRedis(tb testing.TB, rawURL string, args []string) *RedisServer {
 	return &RedisServer{tb: tb, url: rawURL, addr: options.Addr}
 }
 
+var (
+	turnsMu sync.Mutex
+	turns   = map[string]bool{} // the names of the tests of this binary that have the turn or wait for it
+)
+
 // takeTurn waits until no other test of any process uses the server. The lock
 // is a file's, so that it ends with the process; the empty file stays behind.
 func takeTurn(tb testing.TB) {
 	tb.Helper()
+	if !queue(tb.Name()) {
+		skip(tb, "this test needs several servers, and "+redisVariable+" names only one")
+	}
+	tb.Cleanup(func() { unqueue(tb.Name()) })
 	name := filepath.Join(os.TempDir(), "flashclaim-test-redis.lock")
 	f, err := os.OpenFile(name, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -79,4 +90,24 @@ func takeTurn(tb testing.TB) {
 		}
 		return err == nil
 	})
+}
+
+// queue is false when the test or one that it is part of is in the queue
+// already: it would wait for itself.
+func queue(test string) bool {
+	turnsMu.Lock()
+	defer turnsMu.Unlock()
+	for end := len(test); end >= 0; end = strings.LastIndexByte(test[:end], '/') {
+		if turns[test[:end]] {
+			return false
+		}
+	}
+	turns[test] = true
+	return true
+}
+
+func unqueue(test string) {
+	turnsMu.Lock()
+	defer turnsMu.Unlock()
+	delete(turns, test)
 }

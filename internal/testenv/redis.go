@@ -51,6 +51,11 @@ func Redis(tb testing.TB, args ...string) *RedisServer {
 	if rawURL := os.Getenv(redisVariable); rawURL != "" {
 		return externalRedis(tb, rawURL, args)
 	}
+	return privateRedis(tb, args)
+}
+
+func privateRedis(tb testing.TB, args []string) *RedisServer {
+	tb.Helper()
 	s, err := newRedis(tempDir(tb, "redis"), args)
 	if err != nil {
 		tb.Fatal(err)

@@ -255,6 +255,14 @@ func (r *recorder) Name() string              { return "recorder" }
 func (r *recorder) Failed() bool              { return r.fatal != "" }
 func (r *recorder) Fatalf(f string, a ...any) { r.Fatal(fmt.Sprintf(f, a...)) }
 
+// part gives a test another name.
+type part struct {
+	testing.TB
+	name string
+}
+
+func (p part) Name() string { return p.name }
+
 // record runs a helper and returns what it told the test.
 func record(helper func(tb testing.TB)) (r *recorder) {
 	r = &recorder{}
@@ -281,7 +289,7 @@ func TestEventuallySaysWhatItWaitedFor(t *testing.T) {
 
 func TestExternalRedis(t *testing.T) {
 	t.Parallel()
-	s := Redis(t)
+	s := privateRedis(t, nil)
 	nine := strings.TrimSuffix(s.URL(), "/0") + "/9"
 	ctx := context.Background()
 	if err := client(t, nine).Set(ctx, "leftover", "v", 0).Err(); err != nil {
@@ -308,6 +316,9 @@ func TestExternalRedis(t *testing.T) {
 		}
 	}
 	lent := externalRedis(t, nine, nil)
+	if r := record(func(tb testing.TB) { externalRedis(part{tb, t.Name() + "/step"}, nine, nil) }); !strings.Contains(r.skipped, "several") {
+		t.Errorf("a step of a test that has the server would wait for it: %+v", r)
+	}
 	if n, err := client(t, lent.URL()).DBSize(ctx).Result(); n != 0 || err != nil {
 		t.Errorf("the lent database has %d keys, %v; want it empty", n, err)
 	}
