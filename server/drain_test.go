@@ -2,8 +2,10 @@ package server_test
 
 import (
 	"bufio"
+	"log/slog"
 	"net/http"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,6 +92,51 @@ func TestDrainGivesUpOnClientsThatDoNotCooperate(t *testing.T) {
 	eventually(t, "the socket is gone", func() bool { return b.sockets.open.Load() == 0 })
 }
 
+// A resolver that does not heed its context is waited for, and then reported:
+// what it uses is closed after Run returns.
+func TestDrainReportsResolversThatDoNotEnd(t *testing.T) {
+	t.Parallel()
+	var log logText
+	root := &testschema.Root{Started: make(chan struct{}, 1), Ended: make(chan struct{}, 1), Stuck: make(chan struct{})}
+	b := start(t, root, func(o *server.Options) {
+		o.Drain.Streams = 50 * time.Millisecond
+		o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	})
+	s := b.connect("{}")
+	s.subscribe("1", "subscription{ticks}")
+	within(t, root.Started, "the stream begins")
+	b.stop()
+	if code, _ := s.closed(); code != 1012 {
+		t.Errorf("closed with %d, want 1012", code)
+	}
+	if err := within(t, b.stopped, "Run returns"); err != nil {
+		t.Errorf("Run returned %v", err)
+	}
+	if got := log.String(); !strings.Contains(got, "1 streams still run") {
+		t.Errorf("the log does not tell of the stream:\n%s", got)
+	}
+	close(root.Stuck)
+	within(t, root.Ended, "the resolver is gone")
+}
+
+// logText is a log that may be written and read at once.
+type logText struct {
+	mu   sync.Mutex
+	text strings.Builder
+}
+
+func (l *logText) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *logText) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.text.String()
+}
+
 // sse opens a stream of server-sent events.
 func (b *bundle) sse(query string, headers ...string) (*http.Response, *bufio.Reader) {
 	b.t.Helper()
@@ -113,12 +160,13 @@ func (b *bundle) sse(query string, headers ...string) (*http.Response, *bufio.Re
 // rest reads a stream to its end.
 func rest(t *testing.T, events *bufio.Reader) string {
 	t.Helper()
-	var text strings.Builder
-	_, err := events.WriteTo(&text)
-	if err != nil {
-		t.Logf("the stream ended with %v", err)
-	}
-	return text.String()
+	text := make(chan string, 1)
+	go func() {
+		var all strings.Builder
+		_, _ = events.WriteTo(&all) // a stream that is cut off ends in an error, which is an end too
+		text <- all.String()
+	}()
+	return within(t, text, "the stream ends")
 }
 
 func TestEventStream(t *testing.T) {
@@ -155,8 +203,8 @@ func TestEventStreamIsKeptAlive(t *testing.T) {
 func TestEventStreamEndsWithItsTokenAndWithTheServer(t *testing.T) {
 	t.Parallel()
 	root := &testschema.Root{Ended: make(chan struct{}, 2)}
-	b := start(t, root)
-	token, err := b.verifier.Sign("ada", nil, time.Second)
+	b := start(t, root, func(o *server.Options) { o.Drain.Requests = 10 * patience })
+	token, err := b.verifier.Sign("ada", nil, 3*time.Second)
 	if err != nil {
 		t.Fatal(err)
 	}

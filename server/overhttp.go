@@ -45,6 +45,7 @@ func (h overHTTP) Do(w http.ResponseWriter, r *http.Request, exec graphql.GraphE
 		*params = graphql.RawParams{}
 		paramsPool.Put(params)
 	}()
+	w.Header()["Content-Type"] = jsonType // also for what gqlgen writes after a panic
 	params.ReadTime.Start = graphql.Now()
 	if fault := readParams(r, params); fault != nil {
 		if fault.allow != "" {

@@ -28,6 +28,7 @@ type Server struct {
 	draining atomic.Bool
 	ending   chan struct{} // closed when SSE streams must end
 	streams  tally         // subscriptions that run, on any transport
+	health   health
 }
 
 // New checks the options and builds the porch. The error names every option

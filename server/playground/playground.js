@@ -19,16 +19,15 @@
     get length() { return kept.size; },
   };
 
-  const tab = { query: prefill.query };
-  if (prefill.variables) tab.variables = prefill.variables;
-  if (prefill.token) tab.headers = JSON.stringify({ Authorization: 'Bearer ' + prefill.token }, null, 2);
+  const headers = prefill.token && JSON.stringify({ Authorization: 'Bearer ' + prefill.token }, null, 2);
 
   ReactDOM.createRoot(root).render(
     React.createElement(GraphiQL, {
       fetcher: GraphiQL.createFetcher({ url: url.href, subscriptionUrl: subscriptionUrl.href }),
-      defaultQuery: prefill.query,
-      defaultHeaders: tab.headers,
-      defaultTabs: [tab],
+      query: prefill.query || undefined,
+      variables: prefill.variables || undefined,
+      headers: headers || undefined,
+      defaultHeaders: headers || undefined,
       isHeadersEditorEnabled: true,
       shouldPersistHeaders: false,
       inputValueDeprecation: true,

@@ -126,8 +126,8 @@ func (t *Transport) Do(w http.ResponseWriter, r *http.Request, exec graphql.Grap
 	ctx, cancel := context.WithCancel(reqid.With(context.Background(), id))
 	c := newConn(t, ws, bearer, cancel)
 	if !t.add(c) {
-		cancel()
 		c.drop()
+		c.finish()
 		return
 	}
 	go t.serve(ctx, c, exec)

@@ -14,6 +14,7 @@ type Root struct {
 	Started chan struct{} // receives once for each stream that began
 	Ended   chan struct{} // receives once for each stream whose producer is gone
 	Hold    chan struct{} // noop answers only after a receive from it
+	Stuck   chan struct{} // a stream begins only after a receive from it, whatever its context says
 }
 
 // New makes the executable schema.
@@ -81,6 +82,9 @@ func (s subscriptions) Ticks(ctx context.Context, upTo *int) (<-chan int, error)
 		}
 	}()
 	notify(s.root.Started)
+	if s.root.Stuck != nil {
+		<-s.root.Stuck
+	}
 	return ticks, nil
 }
 
