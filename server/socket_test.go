@@ -85,7 +85,10 @@ func TestBreachesOfTheSubProtocol(t *testing.T) {
 			s := b.dial()
 			s.sendText(first)
 			for range 50 {
-				_ = s.ws.WriteMessage(gorilla.TextMessage, []byte(strings.Repeat("x", 10_000))) // the server may be gone
+				if err := s.ws.WriteMessage(gorilla.TextMessage, []byte(strings.Repeat("x", 10_000))); err != nil {
+					t.Errorf("the server does not wait for the close frame to be answered: %v", err)
+					break
+				}
 			}
 			if code, _ := s.closed(); code != want {
 				t.Errorf("closed with %d, want %d", code, want)

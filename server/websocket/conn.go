@@ -126,13 +126,12 @@ func (c *conn) send(raw []byte) error {
 	return err
 }
 
-// WriteClose is gqlgen's wish to end the socket.
-func (c *conn) WriteClose(code int, reason string) error {
-	c.shut(code, reason)
-	return nil
-}
+// WriteClose does nothing, like Close: gqlgen says "terminated" when its reader
+// is done, from a goroutine of its own, and would win over the better reason
+// that is just being told. finish closes whatever nobody has closed.
+func (c *conn) WriteClose(int, string) error { return nil }
 
-// Close does nothing: the reader's goroutine drains the input and closes.
+// Close does nothing: the reader's goroutine drains the input first.
 func (c *conn) Close() error { return nil }
 
 // shut sends a close frame, ends the socket's context and gives the client a
