@@ -35,14 +35,14 @@ func sorted(entries []sale.Entry) (vouchers []sale.VoucherID, byVoucher map[sale
 
 func (w *Worker) settleVoucher(ctx context.Context, partition int, voucher sale.VoucherID, entries []sale.Entry) {
 	began := time.Now()
-	// The order of these three is the promise; the package comment says what a
+	// The order of commit, release and announcement is the promise; the package comment says what a
 	// crash between any two leaves behind.
 	settled, orders := w.commit(ctx, voucher, entries)
-	w.release(ctx, orders)
-	w.announceAndAcknowledge(ctx, partition, settled)
 	if len(orders) > 0 {
 		w.Observer.OrdersSettled(orders, time.Since(began))
 	}
+	w.release(ctx, orders)
+	w.announceAndAcknowledge(ctx, partition, settled)
 }
 
 // commit has the archive decide the entries and returns what may be
@@ -183,6 +183,7 @@ func (w *Worker) announceAndAcknowledge(ctx context.Context, partition int, sett
 	case n < int64(len(settled)):
 		// Normal when another worker reclaimed them meanwhile; in any other case
 		// the entries and the acknowledgement do not name the same group.
+		w.Observer.AcksMissing(partition, len(settled)-int(n))
 		w.Log.WarnContext(ctx, "entries were acknowledged before", "partition", partition, "entries", len(settled), "acknowledged", n)
 	}
 }

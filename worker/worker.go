@@ -65,10 +65,14 @@ type Outbox interface {
 
 // Observer is told what happened. Its methods must not block.
 type Observer interface {
-	// OrdersSettled reports a committed and announced batch of one voucher.
+	// OrdersSettled reports a committed batch of one voucher and how long the
+	// commit took.
 	OrdersSettled(orders []sale.Order, took time.Duration)
 	// EntriesReclaimed reports entries taken over, and those found without content.
 	EntriesReclaimed(partition, entries, lost int)
+	// AcksMissing reports entries that were acknowledged before or are not the
+	// group's.
+	AcksMissing(partition, entries int)
 	// EntryBuried reports an entry put aside.
 	EntryBuried(d sale.DeadLetter)
 }
@@ -87,7 +91,7 @@ type Options struct {
 	Transient  func(error) bool
 	Partitions int
 	Batch      int           // most entries in one read; default 500
-	Block      time.Duration // longest wait of one read; default 1 s, at most 1 s
+	Block      time.Duration // longest wait of one read; default 500 ms, at most redisdial.MaxBlock
 	// ReclaimIdle is how long an entry must lie unacknowledged before another
 	// consumer takes it over: well above the slowest batch. Default 5 s.
 	ReclaimIdle  time.Duration
@@ -110,7 +114,7 @@ type Worker struct {
 // part, because two workers of one name would settle each other's entries.
 func New(o Options) *Worker {
 	setDefault(&o.Batch, 500)
-	setDefault(&o.Block, time.Second)
+	setDefault(&o.Block, 500*time.Millisecond)
 	setDefault(&o.ReclaimIdle, 5*time.Second)
 	setDefault(&o.ReclaimEvery, time.Second)
 	setDefault(&o.RelayEvery, time.Second)

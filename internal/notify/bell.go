@@ -17,8 +17,9 @@ import (
 type Archive interface {
 	// Orders gives those of the orders whose version is above newerThan.
 	Orders(ctx context.Context, ids []sale.OrderID, newerThan int) ([]sale.Order, error)
-	// ChangedSince gives the orders of the buyers that changed at or after since.
-	ChangedSince(ctx context.Context, buyerIDs []string, since time.Time) ([]sale.Order, error)
+	// ChangedSince gives the orders of the buyers that changed after since, some
+	// perhaps again, and the time to ask with next.
+	ChangedSince(ctx context.Context, buyerIDs []string, since time.Time) ([]sale.Order, time.Time, error)
 	// UnfinishedOf gives a buyer's newest orders that can still change.
 	UnfinishedOf(ctx context.Context, buyerID string, limit int) ([]sale.Order, error)
 }
@@ -64,6 +65,7 @@ type Bell struct {
 	Options
 	client redis.UniversalClient
 	hub    *hub
+	since  time.Time // newest change of a watched buyer that heal has read; its own
 }
 
 // Open prepares the client. It does no I/O; the error is a fault of the URL.
@@ -81,7 +83,7 @@ func Open(o Options) (*Bell, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Bell{Options: o, client: client, hub: newHub()}, nil
+	return &Bell{Options: o, client: client, hub: newHub(), since: time.Now()}, nil
 }
 
 // Close closes the connections; Run has ended before.
@@ -131,17 +133,14 @@ func (b *Bell) heal(ctx context.Context) error {
 	if len(buyers) == 0 {
 		return nil
 	}
-	orders, err := b.Archive.ChangedSince(ctx, buyers, time.Now().Add(-healOverlap-b.HealEvery))
+	orders, newest, err := b.Archive.ChangedSince(ctx, buyers, b.since)
 	if err != nil {
 		return err
 	}
+	b.since = newest
 	b.tellAll(orders)
 	return nil
 }
-
-// healOverlap covers the difference between the clock that stamps a change and
-// ours, and the time from the stamp to the commit.
-const healOverlap = 10 * time.Second
 
 func (b *Bell) tellAll(orders []sale.Order) {
 	for i := range orders {

@@ -11,8 +11,12 @@ import (
 	"github.com/flashclaim/flashclaim/internal/sale"
 )
 
-// tailBatch is how many events one read takes.
-const tailBatch = 1000
+// One read takes at most so many events, and waits at most so long for the
+// first; the wait also bounds a shutdown.
+const (
+	tailBatch = 1000
+	tailBlock = redisdial.MaxBlock / 2
+)
 
 // tail follows one partition's event stream from its own cursor. The cursor is
 // set once, at the stream's end, and then moves with what was read; asking for
@@ -44,7 +48,7 @@ func (b *Bell) follow(ctx context.Context, stream, cursor string) (string, error
 		return b.end(ctx, stream)
 	}
 	streams, err := b.client.XRead(ctx, &redis.XReadArgs{
-		Streams: []string{stream, cursor}, Count: tailBatch, Block: redisdial.MaxBlock,
+		Streams: []string{stream, cursor}, Count: tailBatch, Block: tailBlock,
 	}).Result()
 	if errors.Is(err, redis.Nil) {
 		return cursor, nil

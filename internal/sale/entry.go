@@ -52,9 +52,9 @@ func (t *Tally) Admit(o Order) (ordinal int, refused RejectionCode) {
 	switch {
 	case o.Quantity < 1:
 		return 0, RejectedInvalid
-	case hold.Units+o.Quantity > t.Limit:
+	case o.Quantity > t.Limit-hold.Units: // a difference cannot overflow, a sum could
 		return 0, RejectedLimitReached
-	case t.Sold+o.Quantity > t.Total:
+	case o.Quantity > t.Total-t.Sold:
 		return 0, RejectedSoldOut
 	}
 	ordinal = hold.freeOrdinal()
