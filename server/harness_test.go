@@ -3,6 +3,7 @@ package server_test
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"log/slog"
 	"net/http"
@@ -191,26 +192,31 @@ type message struct {
 // dial opens a socket without connection_init.
 func (b *bundle) dial(headers ...string) *socket {
 	b.t.Helper()
-	s, resp, err := b.tryDial([]string{"graphql-transport-ws"}, headers...)
+	s, got, err := b.tryDial([]string{"graphql-transport-ws"}, headers...)
 	if err != nil {
-		b.t.Fatalf("dial: %v %+v", err, resp)
+		b.t.Fatalf("dial: %v, answered %d", err, got.status)
 	}
 	return s
 }
 
-func (b *bundle) tryDial(protocols []string, headers ...string) (*socket, *http.Response, error) {
+// tryDial attempts a handshake and gives the answer to it; status 0 is none.
+func (b *bundle) tryDial(protocols []string, headers ...string) (_ *socket, got answer, _ error) {
 	header := http.Header{}
 	for i := 0; i+1 < len(headers); i += 2 {
 		header.Set(headers[i], headers[i+1])
 	}
 	dialer := gorilla.Dialer{Subprotocols: protocols, HandshakeTimeout: patience}
 	ws, resp, err := dialer.DialContext(b.t.Context(), "ws"+strings.TrimPrefix(b.url, "http")+"/graphql", header)
+	if resp != nil {
+		got = answer{status: resp.StatusCode, header: resp.Header}
+		_ = resp.Body.Close()
+	}
 	if err != nil {
-		return nil, resp, err
+		return nil, got, err
 	}
 	b.t.Cleanup(func() { _ = ws.Close() })
 	_ = ws.SetReadDeadline(time.Now().Add(patience))
-	return &socket{b.t, ws}, resp, nil
+	return &socket{b.t, ws}, got, nil
 }
 
 // connect opens a socket and gets its acknowledgement.
@@ -259,7 +265,7 @@ func (s *socket) closed() (int, string) {
 	s.t.Helper()
 	for {
 		_, _, err := s.ws.ReadMessage()
-		if e, ok := err.(*gorilla.CloseError); ok {
+		if e := (*gorilla.CloseError)(nil); errors.As(err, &e) {
 			return e.Code, e.Text
 		}
 		if err != nil {

@@ -84,7 +84,7 @@ func TestChunkedBodyIsLimitedToo(t *testing.T) {
 	t.Parallel()
 	b := start(t, &testschema.Root{})
 	body := struct{ *strings.Reader }{strings.NewReader(strings.Repeat("x", 65<<10))} // hides its length
-	r, err := http.NewRequestWithContext(t.Context(), "POST", b.url+"/graphql", body)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodPost, b.url+"/graphql", body)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,8 +139,8 @@ func TestCrossOrigin(t *testing.T) {
 	if got := preflight("https://evil.example").Get("Access-Control-Allow-Origin"); got != "" {
 		t.Errorf("an unlisted origin is answered with %q", got)
 	}
-	if _, resp, err := b.tryDial([]string{"graphql-transport-ws"}, "Origin", "https://evil.example"); err == nil || resp == nil || resp.StatusCode != 403 {
-		t.Errorf("a socket from an unlisted origin: %v %v", resp, err)
+	if _, got, err := b.tryDial([]string{"graphql-transport-ws"}, "Origin", "https://evil.example"); err == nil || got.status != 403 {
+		t.Errorf("a socket from an unlisted origin: %d %v", got.status, err)
 	}
 	for _, origin := range []string{"https://shop.example", b.url, ""} {
 		headers := []string{"Origin", origin}

@@ -73,8 +73,12 @@ func bareClient(b *testing.B, addr, token string) net.Conn {
 	}
 	r := bufio.NewReader(conn)
 	resp, err := http.ReadResponse(r, nil)
-	if err != nil || resp.StatusCode != http.StatusSwitchingProtocols {
-		b.Fatalf("handshake: %v %v", resp, err)
+	if err != nil {
+		b.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	if resp.StatusCode != http.StatusSwitchingProtocols {
+		b.Fatalf("the handshake was answered with %s", resp.Status)
 	}
 	for _, exchange := range []struct{ send, receive string }{
 		{`{"type":"connection_init","payload":{"authorization":"` + token + `"}}`, "connection_ack"},

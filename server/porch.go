@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -38,7 +39,7 @@ func (s *Server) recoverFrom(ctx context.Context, w http.ResponseWriter) {
 	if p == nil {
 		return
 	}
-	if p == http.ErrAbortHandler {
+	if err, ok := p.(error); ok && errors.Is(err, http.ErrAbortHandler) {
 		panic(p) // net/http's own way to cut an answer off
 	}
 	s.options.Log.ErrorContext(ctx, "request panicked", "panic", p, "stack", string(debug.Stack()))

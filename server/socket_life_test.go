@@ -47,16 +47,16 @@ func TestSocketsArePingedAndTheSilentCutOff(t *testing.T) {
 		pings <- struct{}{}
 		return answer(data)
 	})
-	read := make(chan error, 1)
+	read := make(chan struct{})
 	go func() {
-		_, _, err := alive.ws.ReadMessage()
-		read <- err
+		defer close(read)
+		_, _, _ = alive.ws.ReadMessage() // there is nothing to read but pings
 	}()
 	for range 3 {
 		select {
 		case <-pings:
-		case err := <-read:
-			t.Fatalf("a client that answers was cut off: %v", err)
+		case <-read:
+			t.Fatal("a client that answers was cut off")
 		}
 	}
 	_ = alive.ws.Close()

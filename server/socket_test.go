@@ -234,9 +234,9 @@ func TestSocketsAreCapped(t *testing.T) {
 	t.Parallel()
 	b := start(t, &testschema.Root{}, func(o *server.Options) { o.Limits.Socket.Sockets = 1 })
 	b.connect("{}")
-	_, resp, err := b.tryDial([]string{"graphql-transport-ws"})
-	if err == nil || resp == nil || resp.StatusCode != http.StatusServiceUnavailable {
-		t.Errorf("the second socket: %v %v", resp, err)
+	_, got, err := b.tryDial([]string{"graphql-transport-ws"})
+	if err == nil || got.status != http.StatusServiceUnavailable {
+		t.Errorf("the second socket: %d %v", got.status, err)
 	}
 }
 
@@ -268,20 +268,20 @@ func TestIdentityOfASocket(t *testing.T) {
 	if got := whoami(s); !strings.Contains(got, "ada") {
 		t.Errorf("the payload's token does not win: %s", got)
 	}
-	if _, resp, err := b.tryDial([]string{"graphql-transport-ws"}, "Authorization", "nonsense"); err == nil || resp == nil || resp.StatusCode != 401 {
-		t.Errorf("a handshake with an invalid token: %v %v", resp, err)
+	if _, got, err := b.tryDial([]string{"graphql-transport-ws"}, "Authorization", "nonsense"); err == nil || got.status != 401 {
+		t.Errorf("a handshake with an invalid token: %d %v", got.status, err)
 	}
 }
 
 func TestRequestIDOfAHandshake(t *testing.T) {
 	t.Parallel()
 	b := start(t, &testschema.Root{})
-	_, resp, err := b.tryDial([]string{"graphql-transport-ws"}, "X-Request-Id", "my-socket")
+	_, got, err := b.tryDial([]string{"graphql-transport-ws"}, "X-Request-Id", "my-socket")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := resp.Header.Get("X-Request-Id"); got != "my-socket" {
-		t.Errorf("the handshake answers with request ID %q", got)
+	if id := got.header.Get("X-Request-Id"); id != "my-socket" {
+		t.Errorf("the handshake answers with request ID %q", id)
 	}
 }
 

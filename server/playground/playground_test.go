@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"html"
 	"io"
+	"net/http"
 	"net/http/httptest"
 	"regexp"
 	"strings"
@@ -20,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 func get(t *testing.T, page playground.Page, path string, headers ...string) *httptest.ResponseRecorder {
 	t.Helper()
-	r := httptest.NewRequest("GET", path, nil)
+	r := httptest.NewRequest(http.MethodGet, path, nil)
 	for i := 0; i+1 < len(headers); i += 2 {
 		r.Header.Set(headers[i], headers[i+1])
 	}

@@ -29,7 +29,7 @@ func (t *Transport) Open() int {
 // It is called once.
 func (t *Transport) Drain(ctx context.Context, spread time.Duration) error {
 	all := t.beginDrain()
-	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] }) //nolint:gosec // G404: nothing to guess here
 	var closing sync.WaitGroup
 	defer closing.Wait()
 	left := len(all)
@@ -38,7 +38,7 @@ func (t *Transport) Drain(ctx context.Context, spread time.Duration) error {
 			closing.Go(func() { c.shut(CloseRestart, "Service restart") })
 		}
 		if left -= len(batch); left > 0 {
-			pause(ctx, rand.N(2*spread/maxBatches+1))
+			pause(ctx, rand.N(2*spread/maxBatches+1)) //nolint:gosec // G404: nothing to guess here
 		}
 	}
 	select {

@@ -154,16 +154,12 @@ func (t *Transport) serve(ctx context.Context, c *conn, exec graphql.GraphExecut
 
 // bearerOf gives the bearer that the handshake itself names, for clients that
 // can set headers; nil when it names none.
-func (t *Transport) bearerOf(r *http.Request) (*bearer, error) {
-	authorization := r.Header.Get("Authorization")
-	if authorization == "" {
-		return nil, nil
+func (t *Transport) bearerOf(r *http.Request) (b *bearer, err error) {
+	if authorization := r.Header.Get("Authorization"); authorization != "" {
+		b = &bearer{}
+		b.viewer, b.expires, err = t.config.Authorize(authorization)
 	}
-	viewer, expires, err := t.config.Authorize(authorization)
-	if err != nil {
-		return nil, err
-	}
-	return &bearer{viewer: viewer, expires: expires}, nil
+	return b, err
 }
 
 func (t *Transport) full() string {
