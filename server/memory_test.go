@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"encoding/binary"
 	"io"
+	"log/slog"
 	"net"
 	"net/http"
 	"runtime"
@@ -25,7 +26,9 @@ func BenchmarkSocketMemory(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	s, err := server.New(server.Options{Addr: "127.0.0.1:0", Verifier: verifier, Schema: testschema.New(&testschema.Root{})})
+	s, err := server.New(server.Options{
+		Addr: "127.0.0.1:0", Verifier: verifier, Schema: testschema.New(&testschema.Root{}), Log: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		b.Fatal(err)
 	}
