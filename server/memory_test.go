@@ -32,7 +32,13 @@ func BenchmarkSocketMemory(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	go func() { _ = s.Run(b.Context()) }()
+	ended := make(chan error, 1)
+	go func() { ended <- s.Run(b.Context()) }()
+	b.Cleanup(func() { // b's context ends first
+		if err := <-ended; err != nil {
+			b.Error(err)
+		}
+	})
 	<-s.Ready()
 	token, err := verifier.Sign("ada", nil, time.Hour)
 	if err != nil {
