@@ -6,6 +6,7 @@ SHELL = /bin/sh
 # than cores only makes each slower.
 GO_TEST = CGO_ENABLED=1 go test -race -count=1 -p 2 -timeout 15m
 
+CLI     = github.com/flashclaim/flashclaim/internal/cli
 VERSION = $(shell git describe --tags --always --dirty 2>/dev/null || echo unknown)
 COMMIT  = $(shell git rev-parse HEAD 2>/dev/null || echo unknown)
 
@@ -19,7 +20,7 @@ run: build ## Build and start everything in one process, with demo vouchers; nee
 
 .PHONY: build
 build: ## Build bin/flashclaim, one static program
-	CGO_ENABLED=0 go build -trimpath -ldflags '-X main.version=$(VERSION) -X main.commit=$(COMMIT)' -o bin/flashclaim ./cmd/flashclaim
+	CGO_ENABLED=0 go build -trimpath -ldflags '-X $(CLI).Version=$(VERSION) -X $(CLI).Commit=$(COMMIT)' -o bin/flashclaim ./cmd/flashclaim
 
 .PHONY: test
 test: ## Run every test with the race detector, on embedded and real servers
@@ -53,7 +54,6 @@ generate: ## Generate ent/ and graph/ again from their schemas
 .PHONY: verify
 verify: generate ## Prove that generated code and go.mod are fresh; needs a committed tree
 	go mod tidy -diff
-	go -C tools mod tidy -diff
 	git diff --exit-code
 	@new="$$(git status --porcelain)"; test -z "$$new" || { echo "not committed:"; echo "$$new"; exit 1; }
 
