@@ -5,6 +5,7 @@ go 1.26.8
 tool (
 	entgo.io/ent/cmd/ent
 	github.com/99designs/gqlgen
+	github.com/Khan/genqlient
 )
 
 require (

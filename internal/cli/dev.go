@@ -36,7 +36,7 @@ the URL, tokens, two vouchers and requests to paste, then what happens, line by
 line. Nothing survives its end.`,
 		Example: "  flashclaim dev\n  flashclaim dev --addr 127.0.0.1:0",
 	}
-	settingFlags(cmd.Flags(), "addr", "allowed-origins", "log-level", "log-format")
+	settingFlags(cmd.Flags(), "addr", "jwt-secret", "allowed-origins", "log-level", "log-format")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
 		c, err := p.load(cmd)
 		if err != nil {
@@ -58,9 +58,12 @@ func (p *program) runDev(ctx context.Context, c config.Config) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, services.Close()) }()
-	// These four are the whole difference to production: two places, a secret that
-	// dies with the process, and no promise of durability.
-	c.RedisURL, c.DatabaseURL, c.JWTSecret, c.Durability = services.RedisURL, services.DatabaseURL, rand.Text()+rand.Text(), "relaxed"
+	// This is the whole difference to production: two places, and a secret that
+	// dies with the process unless one is given.
+	c.RedisURL, c.DatabaseURL = services.RedisURL, services.DatabaseURL
+	if c.JWTSecret == "" {
+		c.JWTSecret = rand.Text() + rand.Text()
+	}
 
 	demo, err := p.prepareDemo(ctx, c)
 	if err != nil {

@@ -54,6 +54,7 @@ type Gate struct {
 	Options
 	client  redis.UniversalClient // urgent commands: claims, releases, acknowledgements
 	readers redis.UniversalClient // blocking reads of the worker
+	claims  combiner
 	loads   singleflight.Group
 	absent  absentVouchers
 }
@@ -84,11 +85,21 @@ func Open(o Options) (*Gate, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return &Gate{Options: o, client: client, readers: readers}, nil
+	return &Gate{
+		Options: o, client: client, readers: readers,
+		claims: combiner{client: client, script: claimScript, within: claimWithin},
+	}, nil
 }
 
-// Close closes the connections. Nothing may be in flight.
-func (g *Gate) Close() error { return errors.Join(g.client.Close(), g.readers.Close()) }
+// claimWithin bounds one trip of claims to Redis and back.
+const claimWithin = 3 * time.Second
+
+// Close waits for claims that are still on their way and closes the
+// connections. No new call may be made.
+func (g *Gate) Close() error {
+	g.claims.flying.Wait()
+	return errors.Join(g.client.Close(), g.readers.Close())
+}
 
 // Ping tells whether Redis answers.
 func (g *Gate) Ping(ctx context.Context) error {

@@ -32,6 +32,7 @@ type command struct {
 	dir     string // working directory
 	logPath string // where its output is appended
 	user    *user  // nil: as the test itself
+	env     []string
 }
 
 // startProcess starts a child that dies with the test binary. The error names
@@ -45,7 +46,7 @@ func startProcess(c command) (*process, error) {
 	cmd := exec.Command(c.program, c.args...)
 	cmd.Dir, cmd.Stdout, cmd.Stderr = c.dir, out, out
 	// Messages are searched for words, so they must be English.
-	cmd.Env = append(os.Environ(), "LC_ALL=C")
+	cmd.Env = append(append(os.Environ(), "LC_ALL=C"), c.env...)
 	cmd.SysProcAttr = boundToParent()
 	if c.user != nil {
 		cmd.SysProcAttr.Credential = &syscall.Credential{Uid: c.user.uid, Gid: c.user.gid}
