@@ -56,6 +56,7 @@ var walls = []wall{
 	{"./internal/app", []string{"./internal/cli", "./cmd/..."}, "the wiring is known by the program only"},
 	{"./internal/cli", []string{"./cmd/..."}, "the commands are known by the program only"},
 	{"./internal/testenv", []string{}, "servers for tests are for tests only"},
+	{"./internal/e2e/...", []string{"./internal/e2e/..."}, "clients for tests are for tests only"},
 
 	// Third-party packages. Each has one home, so that replacing it is one room's work.
 	{"github.com/redis/go-redis/v9/...", []string{"./internal/redisdial", "./internal/gate", "./internal/notify", "./internal/testenv"}, "two rooms speak to Redis"},
@@ -73,6 +74,7 @@ var walls = []wall{
 	{"github.com/spf13/cobra", []string{"./internal/cli"}, "only the commands know flags"},
 	{"github.com/spf13/pflag", []string{"./internal/cli"}, "only the commands know flags"},
 	{"go.uber.org/goleak", []string{"./internal/testenv"}, "one place knows which goroutines are harmless"},
+	{"github.com/Khan/genqlient/...", []string{"./internal/e2e/..."}, "only the end-to-end tests are a client"},
 	{"golang.org/x/sync/...", []string{anybody}, "an extension of the standard library"},
 }
 
