@@ -100,7 +100,7 @@ func (g *Gate) oldest(ctx context.Context, partition int) (streamID, error) {
 	pending, err := g.client.XPending(ctx, ordersKey(partition), group).Result()
 	switch {
 	case isNoStream(err):
-		return streamID{}, nil
+		return g.firstAfter(ctx, partition, "0") // no worker has ever run
 	case err != nil:
 		return streamID{}, unavailable(err)
 	case pending.Count > 0:
