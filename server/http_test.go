@@ -1,17 +1,11 @@
 package server_test
 
 import (
-	"context"
-	"errors"
 	"net"
 	"net/http"
 	"strings"
-	"sync/atomic"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
-	"github.com/flashclaim/flashclaim/internal/sale"
 	"github.com/flashclaim/flashclaim/server"
 	"github.com/flashclaim/flashclaim/server/internal/testschema"
 )
@@ -150,31 +144,6 @@ func TestCrossOrigin(t *testing.T) {
 		if _, _, err := b.tryDial([]string{"graphql-transport-ws"}, headers...); err != nil {
 			t.Errorf("a socket from %q: %v", origin, err)
 		}
-	}
-}
-
-func TestReadiness(t *testing.T) {
-	t.Parallel()
-	var down atomic.Bool
-	away := sale.Unavailable(errors.New("dial with password hunter2"), "the database")
-	b := start(t, &testschema.Root{}, func(o *server.Options) {
-		o.Ready = func(context.Context) []server.Check {
-			checks := []server.Check{{Name: "redis"}, {Name: "database"}}
-			if down.Load() {
-				checks[1].Err = away
-			}
-			return checks
-		}
-	})
-	if got := b.do("GET", "/readyz", ""); got.status != 200 || !strings.Contains(got.body, `"ready":true`) {
-		t.Errorf("all is well: %d %s", got.status, got.body)
-	}
-	down.Store(true)
-	got := b.do("GET", "/readyz", "")
-	want := `{"ready":false,"checks":[{"name":"redis","state":"ok"},` +
-		`{"name":"database","state":"failing","reason":"the database cannot be reached right now; repeat the same request"}]}`
-	if diff := cmp.Diff(want, got.body); got.status != 503 || diff != "" {
-		t.Errorf("the database is away: %d (-want +got):\n%s", got.status, diff)
 	}
 }
 

@@ -28,9 +28,9 @@ type Options struct {
 	Introspection  bool                       // also turns on suggestions in validation errors
 	SDL            string                     // for /schema.graphql; "" turns the route off
 
-	Metrics    http.Handler                      // for /metrics; nil turns the route off
-	Ready      func(ctx context.Context) []Check // for /readyz; nil means nothing to check
-	Playground *Playground                       // for /playground; nil turns it off
+	Metrics    http.Handler // for /metrics; nil turns the route off
+	Checks     []Check      // for /readyz; none means always ready
+	Playground *Playground  // for /playground; nil turns it off
 
 	Observer Observer // hears of sockets; nil for nobody
 	Limits   Limits
@@ -41,7 +41,9 @@ type Options struct {
 // Check is one thing that must work for the server to be of use.
 type Check struct {
 	Name string // such as "redis"
-	Err  error  // nil when it works
+	// Run gives nil when it works. It runs on a goroutine of its own, several
+	// times at once, and keeps to its context's deadline.
+	Run func(ctx context.Context) error
 }
 
 // Observer counts open sockets; see [websocket.Observer].
@@ -99,9 +101,6 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()
-	}
-	if o.Ready == nil {
-		o.Ready = func(context.Context) []Check { return nil }
 	}
 	l, d := &o.Limits, &o.Drain
 	setDefault(&l.BodyBytes, 64<<10)

@@ -3,9 +3,7 @@ package app
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -15,7 +13,6 @@ import (
 	"github.com/flashclaim/flashclaim/internal/gate"
 	"github.com/flashclaim/flashclaim/internal/metrics"
 	"github.com/flashclaim/flashclaim/internal/notify"
-	"github.com/flashclaim/flashclaim/internal/sale"
 	"github.com/flashclaim/flashclaim/internal/store"
 	"github.com/flashclaim/flashclaim/server"
 	"github.com/flashclaim/flashclaim/worker"
@@ -108,7 +105,7 @@ func (a *App) openServer(watch observer) (err error) {
 		Schema:         graph.NewSchema(graph.Ports{Orders: a.desk, Vouchers: a.desk, Facts: a.desk, Watch: a.bell}),
 		ErrorPresenter: graph.Presenter(a.Log), Recover: graph.Recover(a.Log), SDL: graph.SDL,
 		Introspection: c.Introspection || page != nil, Playground: page,
-		Metrics: a.metrics.Handler(), Ready: a.checks, Observer: a.metrics, Log: a.Log,
+		Metrics: a.metrics.Handler(), Checks: a.checks(), Observer: a.metrics, Log: a.Log,
 	})
 	return err
 }
@@ -145,25 +142,12 @@ func (a *App) Run(ctx context.Context) error {
 	if away != nil {
 		a.Log.WarnContext(ctx, "waiting for Redis or the database", "err", away)
 	}
-	stages := a.stages(away == nil)
-	g, ctx := errgroup.WithContext(ctx)
-	// Each stage runs on a context of its own, which ends when the stage before
-	// it has ended: senders before receivers.
-	before := ctx.Done()
-	for _, run := range stages {
-		stage, stop := context.WithCancel(context.WithoutCancel(ctx))
-		ended := make(chan struct{})
-		after := before
-		g.Go(func() error { <-after; stop(); return nil })
-		g.Go(func() error { defer close(ended); defer stop(); return run(stage) })
-		before = ended
-	}
-	return g.Wait()
+	return runStages(ctx, a.stages(away == nil))
 }
 
 // stages lists what runs, senders first.
-func (a *App) stages(checked bool) []func(context.Context) error {
-	list := []func(context.Context) error{}
+func (a *App) stages(checked bool) []stage {
+	list := []stage{}
 	if a.server != nil {
 		list = append(list, a.serve)
 	}
@@ -190,75 +174,4 @@ func (a *App) serve(ctx context.Context) error {
 		})
 	}
 	return g.Wait()
-}
-
-// preflight checks what the promises rest on. The error of a service that is
-// away has sale.CodeUnavailable.
-func (a *App) preflight(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
-	defer cancel()
-	redisErr := a.checkRedis(ctx)
-	if fatal(redisErr) {
-		return redisErr
-	}
-	databaseErr := a.checkDatabase(ctx)
-	if fatal(databaseErr) {
-		return databaseErr
-	}
-	return errors.Join(redisErr, databaseErr)
-}
-
-func fatal(err error) bool { return err != nil && sale.CodeOf(err) != sale.CodeUnavailable }
-
-func (a *App) checkRedis(ctx context.Context) error {
-	if err := a.gate.Ping(ctx); err != nil {
-		return err
-	}
-	if a.Embedded {
-		return nil
-	}
-	warnings, err := a.gate.CheckDurability(ctx, gate.Durability(a.Config.Durability))
-	for _, w := range warnings {
-		a.Log.WarnContext(ctx, w)
-	}
-	return err
-}
-
-func (a *App) checkDatabase(ctx context.Context) error {
-	if err := a.archive.Check(ctx); err != nil {
-		return err
-	}
-	used, err := a.archive.Partitions(ctx)
-	if err != nil {
-		return err
-	}
-	if used > a.Config.Partitions {
-		return fmt.Errorf("the database has vouchers in %d partitions and --partitions is %d; start with at least %d, or those vouchers cannot be claimed",
-			used, a.Config.Partitions, used)
-	}
-	return nil
-}
-
-// watchServices repeats the checks until they have passed once, and measures the
-// backlog, until ctx ends.
-func (a *App) watchServices(ctx context.Context, checked bool) error {
-	ticker := time.NewTicker(2 * time.Second)
-	defer ticker.Stop()
-	for {
-		if !checked {
-			err := a.preflight(ctx)
-			if fatal(err) && ctx.Err() == nil {
-				return err
-			}
-			if checked = err == nil; checked {
-				a.Log.InfoContext(ctx, "Redis and the database are reached")
-			}
-		}
-		a.measure(ctx)
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-ticker.C:
-		}
-	}
 }
