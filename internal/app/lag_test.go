@@ -5,12 +5,14 @@ import (
 	"testing"
 	"time"
 
+	"github.com/flashclaim/flashclaim/internal/redisdial"
 	"github.com/flashclaim/flashclaim/internal/sale"
 	"github.com/flashclaim/flashclaim/internal/testenv"
 )
 
 // TestLag: orders that nobody writes down make the process not ready, also when
-// no worker has ever run, and a measurement without them makes it ready again.
+// the workers' group is gone, and a measurement of young ones makes it ready
+// again.
 func TestLag(t *testing.T) {
 	t.Parallel()
 	redis := testenv.Redis(t).URL()
@@ -21,10 +23,21 @@ func TestLag(t *testing.T) {
 	if err != nil || result.Order == nil {
 		t.Fatalf("claim: %+v %v", result, err)
 	}
-	testenv.Eventually(t, 10*time.Second, "the order that waits is measured", func() bool {
-		a.measure(t.Context())
-		return a.lag.age.Load() > 0
-	})
+	client, err := redisdial.Open(redis, redisdial.Purpose{PoolSize: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer client.Close()
+	for _, group := range []string{"read by nobody", "gone"} {
+		if group == "gone" && client.XGroupDestroy(t.Context(), "fc:{p03}:orders", "archive").Val() != 1 {
+			t.Fatal("the group was not there")
+		}
+		a.lag.age.Store(0)
+		testenv.Eventually(t, 10*time.Second, "the order that waits is measured, the group being "+group, func() bool {
+			a.measure(t.Context())
+			return a.lag.age.Load() > 0
+		})
+	}
 	if err := a.lag.fault(); err != nil {
 		t.Errorf("a young order is no lag: %v", err)
 	}

@@ -100,7 +100,7 @@ func (g *Gate) oldest(ctx context.Context, partition int) (streamID, error) {
 	pending, err := g.client.XPending(ctx, ordersKey(partition), group).Result()
 	switch {
 	case isNoStream(err):
-		return g.firstAfter(ctx, partition, "0") // no worker has ever run
+		return g.firstAfter(ctx, partition, "0") // the group is gone; it will be made again at the beginning
 	case err != nil:
 		return streamID{}, unavailable(err)
 	case pending.Count > 0:
