@@ -15,15 +15,20 @@ type backoff struct {
 
 func (b *backoff) wait(ctx context.Context) {
 	b.next = min(max(b.next*2, b.least), b.most)
-	timer := time.NewTimer(b.next/2 + rand.N(b.next/2+1)) //nolint:gosec // spreads load, guards nothing
+	sleep(ctx, b.next/2+rand.N(b.next/2+1)) //nolint:gosec // spreads load, guards nothing
+}
+
+func (b *backoff) reset() { b.next = 0 }
+
+// sleep waits for d or until ctx ends.
+func sleep(ctx context.Context, d time.Duration) {
+	timer := time.NewTimer(d)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
 	}
 }
-
-func (b *backoff) reset() { b.next = 0 }
 
 // onceUntilWell logs a trouble once, not at every attempt, and its end.
 type onceUntilWell struct {
