@@ -10,10 +10,9 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
-	"net/url"
+	"maps"
 	"os"
-	"strconv"
+	"slices"
 	"strings"
 )
 
@@ -46,112 +45,6 @@ type Setting struct {
 // Settings is the table, in the order in which help shows it.
 func Settings() []Setting { return settings }
 
-var settings = []Setting{
-	{
-		Flag: "addr", Env: "FLASHCLAIM_ADDR", Default: "127.0.0.1:8080", Usage: "host:port to listen on; port 0 picks a free one",
-		set: func(c *Config, s string) error {
-			if _, port, err := net.SplitHostPort(s); err != nil || port == "" {
-				return errors.New("must be host:port, such as 127.0.0.1:8080")
-			}
-			c.Addr = s
-			return nil
-		},
-		get: func(c Config) string { return c.Addr },
-	},
-	{
-		Flag: "redis-url", Env: "FLASHCLAIM_REDIS_URL", Default: "redis://127.0.0.1:6379/0",
-		Usage: "redis://host:port/db, a comma-separated list for a cluster, or redis+sentinel://host:port/master",
-		set: func(c *Config, s string) error {
-			c.RedisURL = s
-			return oneOfSchemes(s, "redis", "rediss", "redis+sentinel")
-		},
-		get: func(c Config) string { return withoutPassword(c.RedisURL) },
-	},
-	{
-		Flag: "database-url", Env: "FLASHCLAIM_DATABASE_URL", Usage: "postgres://user:password@host:port/database",
-		set: func(c *Config, s string) error {
-			c.DatabaseURL = s
-			return oneOfSchemes(s, "postgres", "postgresql", "sqlite")
-		},
-		get: func(c Config) string { return withoutPassword(c.DatabaseURL) },
-	},
-	{
-		Flag: "jwt-secret", Env: "FLASHCLAIM_JWT_SECRET", Usage: "secret of at least 32 bytes that signs tokens (HS256)", Secret: true,
-		set: func(c *Config, s string) error {
-			if len(s) < 32 {
-				return fmt.Errorf("must have at least 32 bytes, not %d", len(s))
-			}
-			c.JWTSecret = s
-			return nil
-		},
-		get: func(c Config) string { return c.JWTSecret },
-	},
-	{
-		Flag: "partitions", Env: "FLASHCLAIM_PARTITIONS", Default: "16", Usage: "hash tags over which vouchers spread, 1 to 100; never lower it",
-		set: func(c *Config, s string) (err error) {
-			if c.Partitions, err = strconv.Atoi(s); err != nil || c.Partitions < 1 || c.Partitions > 100 {
-				return errors.New("must be a whole number from 1 to 100")
-			}
-			return nil
-		},
-		get: func(c Config) string { return strconv.Itoa(c.Partitions) },
-	},
-	{
-		Flag: "durability", Env: "FLASHCLAIM_DURABILITY", Default: "everysec", Usage: "what Redis must keep of an accepted claim: relaxed, everysec or always",
-		set: func(c *Config, s string) error {
-			c.Durability = s
-			return oneOf(s, "relaxed", "everysec", "always")
-		},
-		get: func(c Config) string { return c.Durability },
-	},
-	{
-		Flag: "allowed-origins", Env: "FLASHCLAIM_ALLOWED_ORIGINS", Usage: "comma-separated origins of web pages that may call, such as https://shop.example",
-		set: func(c *Config, s string) error {
-			c.AllowedOrigins = nil
-			for origin := range strings.SplitSeq(s, ",") {
-				if origin = strings.TrimSpace(origin); origin == "" {
-					continue
-				}
-				u, err := url.Parse(origin)
-				if origin != "*" && (err != nil || u.Host == "" || u.Scheme+"://"+u.Host != origin) {
-					return fmt.Errorf("%q must be scheme://host or scheme://host:port", origin)
-				}
-				c.AllowedOrigins = append(c.AllowedOrigins, origin)
-			}
-			return nil
-		},
-		get: func(c Config) string { return strings.Join(c.AllowedOrigins, ",") },
-	},
-	{
-		Flag: "playground", Env: "FLASHCLAIM_PLAYGROUND", Default: "false", Usage: "serve GraphiQL at /playground; turns introspection on",
-		set: func(c *Config, s string) (err error) { c.Playground, err = boolean(s); return err },
-		get: func(c Config) string { return strconv.FormatBool(c.Playground) },
-	},
-	{
-		Flag: "introspection", Env: "FLASHCLAIM_INTROSPECTION", Default: "false", Usage: "answer questions about the schema",
-		set: func(c *Config, s string) (err error) { c.Introspection, err = boolean(s); return err },
-		get: func(c Config) string { return strconv.FormatBool(c.Introspection) },
-	},
-	{
-		Flag: "log-level", Env: "FLASHCLAIM_LOG_LEVEL", Default: "info", Usage: "debug, info, warn or error",
-		set: func(c *Config, s string) error {
-			if c.LogLevel.UnmarshalText([]byte(s)) != nil {
-				return errors.New("must be debug, info, warn or error")
-			}
-			return nil
-		},
-		get: func(c Config) string { return strings.ToLower(c.LogLevel.String()) },
-	},
-	{
-		Flag: "log-format", Env: "FLASHCLAIM_LOG_FORMAT", Default: "text", Usage: "text or json",
-		set: func(c *Config, s string) error {
-			c.LogFormat = s
-			return oneOf(s, "text", "json")
-		},
-		get: func(c Config) string { return c.LogFormat },
-	},
-}
-
 // Faults are all broken settings at once.
 type Faults []string
 
@@ -180,11 +73,9 @@ func Load(file string, env func(string) (string, bool), flags map[string]string,
 			value, source = v, "--"+s.Flag
 		}
 		delete(fromFile, s.Flag)
-		if value == "" {
-			for _, n := range needed {
-				if n == s.Flag {
-					faults = append(faults, fmt.Sprintf("--%s or %s is needed: %s", s.Flag, s.Env, s.Usage))
-				}
+		if value == "" && s.Default == "" {
+			if slices.Contains(needed, s.Flag) {
+				faults = append(faults, fmt.Sprintf("--%s or %s is needed: %s", s.Flag, s.Env, s.Usage))
 			}
 			continue
 		}
@@ -192,7 +83,7 @@ func Load(file string, env func(string) (string, bool), flags map[string]string,
 			faults = append(faults, source+" "+err.Error())
 		}
 	}
-	for key := range fromFile {
+	for _, key := range slices.Sorted(maps.Keys(fromFile)) {
 		faults = append(faults, fmt.Sprintf("%s in %s is not a setting", key, file))
 	}
 	if len(faults) > 0 {
@@ -201,7 +92,8 @@ func Load(file string, env func(string) (string, bool), flags map[string]string,
 	return c, nil
 }
 
-// readFile reads a JSON object whose keys are the flags' names.
+// readFile reads a JSON object whose keys are the flags' names. A value is text,
+// a number, true or false, or a list of texts.
 func readFile(path string) (map[string]string, error) {
 	if path == "" {
 		return nil, nil
@@ -210,15 +102,33 @@ func readFile(path string) (map[string]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the settings file cannot be read: %w", err)
 	}
-	var raw map[string]any
-	if err := json.Unmarshal(data, &raw); err != nil {
-		return nil, fmt.Errorf("%s must hold one JSON object: %w", path, err)
+	var raw map[string]json.RawMessage
+	if err := json.Unmarshal(data, &raw); err != nil || raw == nil {
+		var syntax *json.SyntaxError
+		if errors.As(err, &syntax) {
+			return nil, fmt.Errorf("%s must hold one JSON object: %w", path, err)
+		}
+		return nil, fmt.Errorf("%s must hold one JSON object whose keys are settings", path)
 	}
 	values := make(map[string]string, len(raw))
 	for k, v := range raw {
-		values[k] = fmt.Sprint(v)
+		values[k] = textOf(v)
 	}
 	return values, nil
+}
+
+// textOf gives a value of the file as it would stand in the environment. What
+// cannot stand there stays JSON, and the setting's own rule refuses it.
+func textOf(v json.RawMessage) string {
+	var text string
+	var list []string
+	switch {
+	case json.Unmarshal(v, &text) == nil:
+		return text // null is the empty text
+	case json.Unmarshal(v, &list) == nil:
+		return strings.Join(list, ",")
+	}
+	return string(v)
 }
 
 // LogValue shows the settings without secrets and passwords.
@@ -232,41 +142,4 @@ func (c Config) LogValue() slog.Value {
 		attrs = append(attrs, slog.String(strings.ReplaceAll(s.Flag, "-", "_"), v))
 	}
 	return slog.GroupValue(attrs...)
-}
-
-func oneOf(s string, allowed ...string) error {
-	for _, a := range allowed {
-		if s == a {
-			return nil
-		}
-	}
-	return fmt.Errorf("must be one of %s, not %q", strings.Join(allowed, ", "), s)
-}
-
-func oneOfSchemes(s string, schemes ...string) error {
-	scheme, rest, ok := strings.Cut(s, ":")
-	if !ok || rest == "" || oneOf(scheme, schemes...) != nil {
-		return fmt.Errorf("must start with %s://", strings.Join(schemes, ":// or "))
-	}
-	return nil
-}
-
-func boolean(s string) (bool, error) {
-	b, err := strconv.ParseBool(s)
-	if err != nil {
-		return false, errors.New("must be true or false")
-	}
-	return b, nil
-}
-
-// withoutPassword cuts the password out of a URL, also out of one that does not
-// parse.
-func withoutPassword(s string) string {
-	at := strings.LastIndex(s, "@")
-	start := strings.Index(s, "://")
-	if at < 0 || start < 0 || at < start {
-		return s
-	}
-	user, _, _ := strings.Cut(s[start+3:at], ":")
-	return s[:start+3] + user + s[at:]
 }
