@@ -8,6 +8,7 @@ import (
 
 // A claim.
 type ClaimVoucherInput struct {
+	// The voucher's ID.
 	VoucherID string `json:"voucherId"`
 	// Units to take, from 1 to the voucher's perBuyerLimit.
 	Quantity int `json:"quantity"`
@@ -19,6 +20,7 @@ type ClaimVoucherInput struct {
 
 // The voucher as it was created.
 type CreateVoucherPayload struct {
+	// Open to claims within its window.
 	Voucher *sale.Voucher `json:"voucher,omitempty"`
 }
 
@@ -28,23 +30,32 @@ type Mutation struct {
 
 // A list of orders, newest first.
 type OrderConnection struct {
-	Edges    []*OrderEdge  `json:"edges"`
-	Nodes    []*sale.Order `json:"nodes"`
-	PageInfo *PageInfo     `json:"pageInfo"`
+	// The orders with their cursors.
+	Edges []*OrderEdge `json:"edges"`
+	// The orders alone.
+	Nodes []*sale.Order `json:"nodes"`
+	// Where this page lies in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
 }
 
 // An order in a list.
 type OrderEdge struct {
-	Cursor string      `json:"cursor"`
-	Node   *sale.Order `json:"node"`
+	// Names this place in the list, for after and before.
+	Cursor string `json:"cursor"`
+	// The order.
+	Node *sale.Order `json:"node"`
 }
 
 // One page of a list. Cursors are opaque.
 type PageInfo struct {
-	HasNextPage     bool    `json:"hasNextPage"`
-	HasPreviousPage bool    `json:"hasPreviousPage"`
-	StartCursor     *string `json:"startCursor,omitempty"`
-	EndCursor       *string `json:"endCursor,omitempty"`
+	// Older items follow.
+	HasNextPage bool `json:"hasNextPage"`
+	// Newer items lie in front.
+	HasPreviousPage bool `json:"hasPreviousPage"`
+	// Of the first item; null when there is none. Ask for what lies in front with before.
+	StartCursor *string `json:"startCursor,omitempty"`
+	// Of the last item; null when there is none. Ask for what follows with after.
+	EndCursor *string `json:"endCursor,omitempty"`
 }
 
 // What can be read.
@@ -58,13 +69,18 @@ type Subscription struct {
 
 // A list of vouchers, newest first.
 type VoucherConnection struct {
-	Edges    []*VoucherEdge  `json:"edges"`
-	Nodes    []*sale.Voucher `json:"nodes"`
-	PageInfo *PageInfo       `json:"pageInfo"`
+	// The vouchers with their cursors.
+	Edges []*VoucherEdge `json:"edges"`
+	// The vouchers alone.
+	Nodes []*sale.Voucher `json:"nodes"`
+	// Where this page lies in the list.
+	PageInfo *PageInfo `json:"pageInfo"`
 }
 
 // A voucher in a list.
 type VoucherEdge struct {
-	Cursor string        `json:"cursor"`
-	Node   *sale.Voucher `json:"node"`
+	// Names this place in the list, for after and before.
+	Cursor string `json:"cursor"`
+	// The voucher.
+	Node *sale.Voucher `json:"node"`
 }
