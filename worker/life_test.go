@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -13,21 +14,21 @@ import (
 	"github.com/flashclaim/flashclaim/internal/testenv"
 )
 
-// started waits until the worker's name is in the group.
-func (b *bundle) started() {
-	b.t.Helper()
-	testenv.Eventually(b.t, soon, "the worker to read", func() bool {
-		return b.raw.Exists(b.t.Context(), orders).Val() == 1 && len(b.consumers()) > 0
-	})
-}
-
 func TestIdleWorkerStopsWithinItsBlock(t *testing.T) {
 	t.Parallel()
 	onEveryEngine(t, func(t *testing.T, b *bundle) {
 		b.voucher()
 		b.Block = time.Second
+		reading := make(chan struct{})
+		var once sync.Once
+		b.Queue = &queue{Queue: b.gate, read: func(
+			ctx context.Context, p int, consumer string, limit int, block time.Duration,
+		) ([]sale.Entry, error) {
+			once.Do(func() { close(reading) })
+			return b.gate.Read(ctx, p, consumer, limit, block)
+		}}
 		stop := b.start()
-		b.started()
+		<-reading
 		began := time.Now()
 		stop()
 		if took := time.Since(began); took > b.Block+2*time.Second { // leaving, on a busy machine
@@ -194,7 +195,7 @@ func TestTrimmingSparesWhatIsUnacknowledged(t *testing.T) {
 // them.
 func TestNamesOfTheDeadGo(t *testing.T) {
 	t.Parallel()
-	b := newBundle(t, embedded(t))
+	b := newBundle(t, services{redis: testenv.Redis(t).URL(), database: embedded(t).database})
 	v := b.voucher()
 	for i := range 5 {
 		name := fmt.Sprintf("dead-%d", i)

@@ -211,13 +211,24 @@ func (b *bundle) verdict(id sale.OrderID) string {
 	return string(o.Status)
 }
 
-// waitFor waits until all the orders are decided as wanted and told of.
+// waitFor waits until all the orders are told of and acknowledged, and checks
+// that they are decided as wanted.
 func (b *bundle) waitFor(want string, list ...sale.Order) {
 	b.t.Helper()
+	testenv.Eventually(b.t, soon, fmt.Sprintf("%d orders to be told of and acknowledged", len(list)), func() bool {
+		waiting := must[map[string]string](b.t)(b.raw.HGetAll(b.t.Context(), pending).Result())
+		announced := b.announced()
+		for _, o := range list {
+			if _, waits := waiting[string(o.ID)]; waits || len(announced[o.ID]) == 0 {
+				return false
+			}
+		}
+		return true
+	})
 	for _, o := range list {
-		testenv.Eventually(b.t, soon, fmt.Sprintf("order %s to be %s, told and acknowledged", o.ID, want), func() bool {
-			return b.verdict(o.ID) == want && len(b.told(o.ID)) > 0 && !b.raw.HExists(b.t.Context(), pending, string(o.ID)).Val()
-		})
+		if got := b.verdict(o.ID); got != want {
+			b.t.Fatalf("order %s of %s is %q, want %s", o.ID, o.BuyerID, got, want)
+		}
 	}
 }
 
@@ -245,15 +256,17 @@ func (b *bundle) read() bool {
 }
 
 // told lists what was announced of an order, in order.
-func (b *bundle) told(id sale.OrderID) (list []sale.Order) {
+func (b *bundle) told(id sale.OrderID) []sale.Order { b.t.Helper(); return b.announced()[id] }
+
+func (b *bundle) announced() map[sale.OrderID][]sale.Order {
 	b.t.Helper()
+	all := map[sale.OrderID][]sale.Order{}
 	for _, m := range must[[]redis.XMessage](b.t)(b.raw.XRange(b.t.Context(), events, "-", "+").Result()) {
 		text, _ := m.Values["order"].(string)
-		if o := must[sale.Order](b.t)(sale.DecodeEvent(text)); o.ID == id {
-			list = append(list, o)
-		}
+		o := must[sale.Order](b.t)(sale.DecodeEvent(text))
+		all[o.ID] = append(all[o.ID], o)
 	}
-	return list
+	return all
 }
 
 // wantUnits checks what is free and held in Redis and sold in the archive.

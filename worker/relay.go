@@ -14,16 +14,25 @@ const relayBatch = 200
 func (w *Worker) relay(ctx context.Context) {
 	quiet := onceUntilWell{log: w.Log}
 	every(ctx, w.RelayEvery, func() {
-		due, err := w.Outbox.ReleasesDue(ctx, relayBatch)
-		if err == nil {
-			err = w.releaseAll(ctx, due)
-		}
+		err := w.relayOnce(ctx)
 		if err != nil && ctx.Err() == nil {
 			quiet.report(ctx, "releases wait", 0, err)
 			return
 		}
 		quiet.well(ctx, "releases go on", 0)
 	})
+}
+
+// relayOnce is bounded, so that a service that swallowed one question without an
+// answer does not keep the relay for ever.
+func (w *Worker) relayOnce(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, w.Attempt)
+	defer cancel()
+	due, err := w.Outbox.ReleasesDue(ctx, relayBatch)
+	if err != nil {
+		return err
+	}
+	return w.releaseAll(ctx, due)
 }
 
 // releaseAll releases the orders and notes those that are done. A crash in

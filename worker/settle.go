@@ -7,12 +7,15 @@ import (
 	"github.com/flashclaim/flashclaim/internal/sale"
 )
 
-// settle decides all entries, voucher by voucher. Entries that it does not get
-// to (ctx ended while the database was away) stay pending and are reclaimed.
+// settle decides all entries, voucher by voucher. When ctx ended while the
+// database is away it stops: each further try could take as long as a time-out.
+// Entries that it does not get to stay pending and are reclaimed.
 func (w *Worker) settle(ctx context.Context, partition int, entries []sale.Entry) {
 	vouchers, byVoucher := sorted(entries)
 	for _, v := range vouchers {
-		w.settleVoucher(ctx, partition, v, byVoucher[v])
+		if all := w.settleVoucher(ctx, partition, v, byVoucher[v]); !all && ctx.Err() != nil {
+			return
+		}
 	}
 }
 
@@ -33,7 +36,8 @@ func sorted(entries []sale.Entry) (vouchers []sale.VoucherID, byVoucher map[sale
 	return vouchers, byVoucher
 }
 
-func (w *Worker) settleVoucher(ctx context.Context, partition int, voucher sale.VoucherID, entries []sale.Entry) {
+// settleVoucher tells whether all the entries were decided.
+func (w *Worker) settleVoucher(ctx context.Context, partition int, voucher sale.VoucherID, entries []sale.Entry) (all bool) {
 	began := time.Now()
 	// The order of commit, release and announcement is the promise; the package comment says what a
 	// crash between any two leaves behind.
@@ -43,10 +47,12 @@ func (w *Worker) settleVoucher(ctx context.Context, partition int, voucher sale.
 	}
 	w.release(ctx, orders)
 	w.announceAndAcknowledge(ctx, partition, settled)
+	return len(settled) == len(entries)
 }
 
 // commit has the archive decide the entries and returns what may be
-// acknowledged: every entry, or none when ctx ended before the archive answered.
+// acknowledged: every entry, fewer when ctx ended before the archive answered or
+// one can neither be written down nor put aside.
 func (w *Worker) commit(ctx context.Context, voucher sale.VoucherID, entries []sale.Entry) (settled []sale.Settled, orders []sale.Order) {
 	if voucher != "" {
 		var err error
@@ -66,8 +72,11 @@ func (w *Worker) commit(ctx context.Context, voucher sale.VoucherID, entries []s
 	}
 	for _, e := range entries {
 		s, err := w.commitOne(ctx, e)
-		if err != nil {
-			continue // ctx ended; the entry stays pending
+		switch {
+		case err != nil && ctx.Err() != nil:
+			return settled, orders // the archive is away; this entry and the rest stay pending
+		case err != nil:
+			continue // it stays pending and is tried again when it is reclaimed
 		}
 		settled = append(settled, s)
 		if s.Order != nil {
@@ -77,8 +86,8 @@ func (w *Worker) commit(ctx context.Context, voucher sale.VoucherID, entries []s
 	return settled, orders
 }
 
-// commitOne settles an entry alone: as it is, else as rejected, else aside. The
-// error is one that time heals.
+// commitOne settles an entry alone: as it is, else as rejected, else aside. With
+// an error nothing is known to be written and the entry must not be acknowledged.
 func (w *Worker) commitOne(ctx context.Context, e sale.Entry) (sale.Settled, error) {
 	reason := e.Fault
 	if reason == nil {
@@ -105,6 +114,7 @@ func (w *Worker) bury(ctx context.Context, e sale.Entry, reason error) (sale.Set
 	if _, err := persist(ctx, w, func(ctx context.Context) (struct{}, error) {
 		return struct{}{}, w.Archive.Bury(ctx, letter)
 	}); err != nil {
+		w.Log.ErrorContext(ctx, "entry cannot be put aside; it comes again", "partition", e.Partition, "entry_id", e.StreamID, "err", err)
 		return sale.Settled{}, err
 	}
 	w.Observer.EntryBuried(letter)

@@ -95,7 +95,7 @@ type Options struct {
 	// Gather is how long a busy partition waits between two reads, so that the next
 	// batch is larger: a batch costs a transaction whatever its size, and in a rush
 	// the claims need that processor time. A quiet partition never waits, nor does
-	// one with a backlog. Default 20 ms.
+	// one with a backlog. Default 25 ms.
 	Gather time.Duration
 	// ReclaimIdle is how long an entry must lie unacknowledged before another
 	// consumer takes it over: well above the slowest batch. Default 5 s.
@@ -120,7 +120,7 @@ type Worker struct {
 func New(o Options) *Worker {
 	setDefault(&o.Batch, 500)
 	setDefault(&o.Block, 500*time.Millisecond)
-	setDefault(&o.Gather, 20*time.Millisecond)
+	setDefault(&o.Gather, 25*time.Millisecond)
 	setDefault(&o.ReclaimIdle, 5*time.Second)
 	setDefault(&o.ReclaimEvery, time.Second)
 	setDefault(&o.RelayEvery, time.Second)
@@ -197,7 +197,7 @@ func (w *Worker) readOnce(ctx context.Context, partition int) error {
 		return err
 	}
 	w.settle(ctx, partition, entries)
-	if busy := w.Batch / 16; len(entries) >= busy && len(entries) < w.Batch {
+	if busy := w.Batch / 64; len(entries) >= busy && len(entries) < w.Batch {
 		sleep(ctx, w.Gather)
 	}
 	return nil
