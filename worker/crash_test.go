@@ -51,7 +51,7 @@ func TestCrashBeforeCommit(t *testing.T) {
 // The reply of a read was lost, so the entries are in this worker's own name.
 func TestLostReadIsReclaimedFromTheOwnName(t *testing.T) {
 	t.Parallel()
-	onEveryEngine(t, func(t *testing.T, b *bundle) {
+	onEveryEngine(t, func(_ *testing.T, b *bundle) {
 		v := b.voucher()
 		claimed := b.claims(v.ID, 3)
 		lose := times(1, errAway)

@@ -20,10 +20,10 @@ func TestBackoffDoublesUpToItsMost(t *testing.T) {
 			b.wait(t.Context())
 			return time.Since(began)
 		}
-		steps := []time.Duration{50, 100, 200, 400, 800, 1600, 2000, 2000, 2000}
+		steps := []int{50, 100, 200, 400, 800, 1600, 2000, 2000, 2000} // ms
 		for round := range 2 {
-			for i, step := range steps {
-				step *= time.Millisecond
+			for i, ms := range steps {
+				step := time.Duration(ms) * time.Millisecond
 				if got := pause(); got < step/2 || got > step {
 					t.Errorf("round %d: pause %d is %s, want %s to %s", round, i, got, step/2, step)
 				}
