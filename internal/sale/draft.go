@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"reflect"
 	"strings"
 	"time"
 	"unicode"
@@ -64,15 +65,38 @@ func decodeFault(err error) error {
 	var when *time.ParseError
 	switch {
 	case errors.As(err, &kind) && kind.Field != "":
-		return inputFault(kind.Field, fmt.Sprintf("must be of type %s, not a JSON %s", kind.Type, kind.Value))
+		return inputFault(kind.Field, fmt.Sprintf("must be %s, not a JSON %s", inWords(kind.Type), kind.Value))
+	case errors.As(err, &kind):
+		return inputFault("voucher", "must be one JSON object, not a JSON "+kind.Value)
 	case errors.As(err, &when):
-		return inputFault("opensAt or closesAt",
-			fmt.Sprintf("must be a time with an offset such as 2030-01-01T10:00:00+08:00, not %s", when.Value))
+		return timeFault(", not " + when.Value)
 	}
-	if field, ok := strings.CutPrefix(err.Error(), "json: unknown field "); ok {
+	reason := strings.TrimPrefix(err.Error(), "json: ")
+	if field, ok := strings.CutPrefix(reason, "unknown field "); ok {
 		return inputFault(strings.Trim(field, `"`), "is not a field of a voucher")
 	}
-	return inputFault("voucher", "must be one JSON object: "+strings.TrimPrefix(err.Error(), "json: "))
+	if strings.HasPrefix(reason, "Time.UnmarshalJSON") { // a number, say; the package gives it no type of its own
+		return timeFault(" in quotes")
+	}
+	return inputFault("voucher", "must be one JSON object: "+reason)
+}
+
+func timeFault(more string) error {
+	return inputFault("opensAt or closesAt", "must be a time with an offset such as 2030-01-01T10:00:00+08:00"+more)
+}
+
+// inWords says what a field wants to somebody who writes JSON and no Go.
+func inWords(t reflect.Type) string {
+	switch t.Kind() {
+	case reflect.Int:
+		return "a whole number"
+	case reflect.Slice:
+		return "a list in brackets"
+	case reflect.Struct:
+		return "an object in braces"
+	default:
+		return "a text in quotes"
+	}
 }
 
 // Voucher checks the draft and makes the voucher it describes. The error is an
