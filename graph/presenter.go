@@ -8,6 +8,7 @@ import (
 	"runtime/debug"
 
 	"github.com/99designs/gqlgen/graphql"
+	"github.com/vektah/gqlparser/v2/ast"
 	"github.com/vektah/gqlparser/v2/gqlerror"
 
 	"github.com/flashclaim/flashclaim/internal/reqid"
@@ -16,14 +17,19 @@ import (
 
 // Presenter gives every error of a resolver its code in extensions.code. What is
 // foreign is INTERNAL: its text goes to the log only, and the caller gets the
-// request's ID to ask for it by. Errors of GraphQL itself (parsing, validation,
-// coercion) pass with the code they have.
+// request's ID to ask for it by. An argument that a scalar or an enum refused is
+// BAD_USER_INPUT and named in extensions.fields, as a broken rule of the domain
+// is. Errors of GraphQL itself (parsing, validation) pass with the code they
+// have.
 func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 	return func(ctx context.Context, err error) *gqlerror.Error {
 		shown := graphql.DefaultErrorPresenter(ctx, err)
 		cause := errors.Unwrap(shown)
 		if cause == nil {
 			return graphqlFault(shown)
+		}
+		if field := refusedArgument(ctx, shown); field != "" {
+			cause = &sale.InputError{Faults: []sale.FieldFault{{Field: field, Reason: "is refused: " + cause.Error()}}}
 		}
 		code := sale.CodeOf(cause)
 		shown.Message = message(cause, code)
@@ -46,6 +52,21 @@ func Presenter(log *slog.Logger) graphql.ErrorPresenterFunc {
 		}
 		return shown
 	}
+}
+
+// refusedArgument names the argument, or the part of one, whose value the
+// machinery refused before it called a resolver; "" for any other fault. Such a
+// fault lies deeper than its field: the path goes on into the arguments.
+func refusedArgument(ctx context.Context, e *gqlerror.Error) string {
+	field := graphql.GetFieldContext(ctx)
+	if field == nil || len(e.Path) <= len(field.Path()) {
+		return ""
+	}
+	below := e.Path[len(field.Path()):]
+	if len(below) > 1 && below[0] == ast.PathName("input") {
+		below = below[1:] // fields of an input are named as the domain names them
+	}
+	return below.String()
 }
 
 // graphqlFault gives a code to errors that GraphQL's own machinery made without
