@@ -7,7 +7,10 @@ package redisdial
 import (
 	"errors"
 	"fmt"
+	"net"
+	"net/netip"
 	"net/url"
+	"strconv"
 	"strings"
 	"time"
 
@@ -43,6 +46,7 @@ func Open(rawURL string, p Purpose) (redis.UniversalClient, error) {
 	}
 	opts.PoolSize = p.PoolSize
 	opts.DialTimeout = 2 * time.Second
+	opts.DialerRetries = 1 // a refusal is told at once; whoever can wait repeats
 	opts.ReadTimeout = 2 * time.Second
 	opts.WriteTimeout = 2 * time.Second
 	opts.PoolTimeout = time.Second
@@ -72,20 +76,24 @@ func parse(rawURL string) (*redis.UniversalOptions, error) {
 	return nil, errForm
 }
 
-var errForm = errors.New("the Redis URL must look like redis://127.0.0.1:6379/0, redis://host1:6379,host2:6379 (a cluster) or redis+sentinel://host:26379/master")
+var (
+	errForm = errors.New("the Redis URL must look like redis://127.0.0.1:6379/0, redis://host1:6379,host2:6379 (a cluster) or redis+sentinel://host:26379/master")
+	// errUnreadable stands for every fault of the URL's grammar: the text of the
+	// fault quotes pieces of the URL, and such a piece may belong to a password.
+	errUnreadable = errors.New("the Redis URL cannot be read; in a user or password, / ? # @ % are written %2F %3F %23 %40 %25")
+)
 
 func parseServers(scheme, rest string) (*redis.UniversalOptions, error) {
-	hosts, tail := splitHosts(rest)
-	opt, err := redis.ParseURL(scheme + "://" + hosts[0] + tail)
-	if err != nil {
-		return nil, hidePassword(err)
-	}
-	u := &redis.UniversalOptions{
-		Addrs: []string{opt.Addr}, DB: opt.DB, Username: opt.Username, Password: opt.Password, TLSConfig: opt.TLSConfig,
-	}
-	for _, h := range hosts[1:] {
-		addr, _, _ := strings.Cut(strings.TrimPrefix(h, scheme+"://"), "/")
-		u.Addrs = append(u.Addrs, addr)
+	u := &redis.UniversalOptions{}
+	for _, node := range nodes(scheme, rest) {
+		opt, err := parseNode(scheme, node)
+		if err != nil {
+			return nil, err
+		}
+		if len(u.Addrs) == 0 {
+			u.DB, u.Username, u.Password, u.TLSConfig = opt.DB, opt.Username, opt.Password, opt.TLSConfig
+		}
+		u.Addrs = append(u.Addrs, opt.Addr)
 	}
 	if len(u.Addrs) > 1 && u.DB != 0 {
 		return nil, errors.New("the Redis URL names a cluster, which has database 0 only")
@@ -93,44 +101,92 @@ func parseServers(scheme, rest string) (*redis.UniversalOptions, error) {
 	return u, nil
 }
 
-func parseSentinel(rest string) (*redis.UniversalOptions, error) {
-	hosts, tail := splitHosts(rest)
-	opt, err := redis.ParseURL("redis://" + hosts[0])
-	if err != nil {
-		return nil, hidePassword(err)
+// nodes gives each node of the list as a URL without its scheme. The list either
+// repeats the whole URL for every node, or names the credentials in front of the
+// first host and the path behind the last one for all.
+func nodes(scheme, rest string) []string {
+	if between := "," + scheme + "://"; strings.Contains(rest, between) {
+		return strings.Split(rest, between)
 	}
-	path := strings.Split(strings.Trim(tail, "/"), "/")
-	if path[0] == "" || len(path) > 2 {
+	credentials, hosts, path := part(rest)
+	for i, host := range hosts {
+		hosts[i] = credentials + host + path
+	}
+	return hosts
+}
+
+// part splits "user:pw@a:1,b:2/0" into "user:pw@", the hosts, and "/0".
+func part(rest string) (credentials string, hosts []string, path string) {
+	at := strings.LastIndexByte(rest, '@') + 1
+	credentials, list := rest[:at], rest[at:]
+	if slash := strings.IndexAny(list, "/?"); slash >= 0 {
+		list, path = list[:slash], list[slash:]
+	}
+	return credentials, strings.Split(list, ","), path
+}
+
+func parseNode(scheme, node string) (*redis.Options, error) {
+	credentials, hosts, _ := part(node)
+	if strings.ContainsAny(credentials, "/?#") {
+		return nil, errUnreadable
+	}
+	if len(hosts) != 1 || hosts[0] == "" {
 		return nil, errForm
 	}
-	u := &redis.UniversalOptions{
-		Addrs: append([]string{opt.Addr}, hosts[1:]...), MasterName: path[0], Username: opt.Username, Password: opt.Password,
+	opt, err := redis.ParseURL(scheme + "://" + node)
+	var grammar *url.Error
+	switch {
+	case errors.As(err, &grammar):
+		return nil, errUnreadable
+	case err != nil: // the database or an option, which stand behind the credentials
+		return nil, fmt.Errorf("the Redis URL cannot be read: %w", err)
+	case opt.DB < 0:
+		return nil, fmt.Errorf("the Redis URL names database %d; the first one is 0", opt.DB)
 	}
-	if len(path) == 2 {
-		if _, err := fmt.Sscanf(path[1], "%d", &u.DB); err != nil {
+	if !dialable(opt.Addr) {
+		return nil, errForm
+	}
+	return opt, nil
+}
+
+// dialable tells whether an address is a name or an IP with a port. A colon in a
+// name is a password whose '@' was forgotten; the dialer's error would show it.
+func dialable(addr string) bool {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil || host == "" {
+		return false
+	}
+	if _, err := netip.ParseAddr(host); err != nil && strings.Contains(host, ":") {
+		return false
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	return err == nil && n > 0
+}
+
+func parseSentinel(rest string) (*redis.UniversalOptions, error) {
+	credentials, hosts, path := part(rest)
+	master, db, hasDB := strings.Cut(strings.Trim(path, "/"), "/")
+	if master == "" || strings.Contains(path, "?") {
+		return nil, errForm
+	}
+	u := &redis.UniversalOptions{MasterName: master}
+	if hasDB {
+		n, err := strconv.ParseUint(db, 10, 16)
+		if err != nil {
 			return nil, errForm
 		}
+		u.DB = int(n)
+	}
+	for _, host := range hosts {
+		opt, err := parseNode("redis", credentials+host)
+		if err != nil {
+			return nil, err
+		}
+		if !strings.HasSuffix(host, opt.Addr) { // a default was put in, and it is not the Sentinel's port
+			return nil, errForm
+		}
+		u.Username, u.Password = opt.Username, opt.Password
+		u.Addrs = append(u.Addrs, opt.Addr)
 	}
 	return u, nil
-}
-
-// splitHosts parts "user:pw@a:1,b:2/0" into its hosts and the path behind them;
-// the credentials stay with the first.
-func splitHosts(rest string) (hosts []string, tail string) {
-	slash := strings.IndexAny(rest[strings.LastIndex(rest, "@")+1:], "/?")
-	list := rest
-	// A list may also repeat the scheme for every node; then slashes do not end it.
-	if slash >= 0 && !strings.Contains(rest, ",redis") {
-		slash += strings.LastIndex(rest, "@") + 1
-		list, tail = rest[:slash], rest[slash:]
-	}
-	return strings.Split(list, ","), tail
-}
-
-func hidePassword(err error) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
-	return fmt.Errorf("the Redis URL cannot be read: %w", err)
 }
