@@ -101,6 +101,10 @@ func (b *Bell) Run(ctx context.Context) error {
 	return g.Wait()
 }
 
+// queryWithin bounds one query of heal and live, so that a service that swallowed
+// one question without an answer does not silence the bell for ever.
+const queryWithin = 5 * time.Second
+
 func (b *Bell) every(ctx context.Context, interval time.Duration, what string, do func(context.Context) error) {
 	ticker := time.NewTicker(interval)
 	defer ticker.Stop()
@@ -111,7 +115,9 @@ func (b *Bell) every(ctx context.Context, interval time.Duration, what string, d
 			return
 		case <-ticker.C:
 		}
-		err := do(ctx)
+		query, cancel := context.WithTimeout(ctx, queryWithin)
+		err := do(query)
+		cancel()
 		if err != nil && ctx.Err() == nil && !ill {
 			b.Log.WarnContext(ctx, "bell cannot "+what, "err", err)
 		}

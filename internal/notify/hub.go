@@ -55,11 +55,18 @@ func watchersOf[K comparable, W comparable](h *hub, m map[K]map[W]struct{}, key 
 }
 
 // tell delivers a changed order to all who watch it or its buyer, and reports
-// how many had not heard of this version.
+// how many had not heard of this version. Who watches an order leaves behind its
+// final state.
 func (h *hub) tell(o *sale.Order) (fresh int) {
 	for _, w := range watchersOf(h, h.orders, o.ID) {
-		if w.BuyerID == o.BuyerID && w.deliver(o) {
+		if w.BuyerID != o.BuyerID {
+			continue // it will hear that there is no such order
+		}
+		if w.deliver(o) {
 			fresh++
+		}
+		if o.Status.Final() {
+			remove(h, h.orders, o.ID, w)
 		}
 	}
 	for _, w := range watchersOf(h, h.buyers, o.BuyerID) {

@@ -19,16 +19,18 @@ type orderWatcher struct {
 func (w *orderWatcher) deliver(o *sale.Order) (fresh bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.closed || o.Version <= w.sent {
+	if w.closed {
 		return false
 	}
-	w.sent = o.Version
-	w.putLocked(o)
+	if fresh = o.Version > w.sent; fresh {
+		w.sent = o.Version
+		w.putLocked(o)
+	}
 	if o.Status.Final() {
 		w.closed = true
 		close(w.ch)
 	}
-	return true
+	return fresh
 }
 
 func (w *orderWatcher) version() int {
@@ -43,7 +45,7 @@ func (w *orderWatcher) version() int {
 // when ctx ends. The error is [sale.ErrNotFound] when there is no such order or it
 // is another buyer's, with the same work done for both, or that of the look-up.
 func (b *Bell) WatchOrder(ctx context.Context, buyerID string, id sale.OrderID, after int) (<-chan *sale.Order, error) {
-	w := &orderWatcher{slot: newSlot[sale.Order](), BuyerID: buyerID, sent: after}
+	w := &orderWatcher{slot: newSlot[sale.Order](), BuyerID: buyerID, sent: max(after, 0)}
 	add(b.hub, b.hub.orders, id, w)
 	leave := func() { remove(b.hub, b.hub.orders, id, w); w.close() }
 	o, err := b.Lookup.Order(ctx, buyerID, id)
@@ -51,8 +53,10 @@ func (b *Bell) WatchOrder(ctx context.Context, buyerID string, id sale.OrderID, 
 		leave()
 		return nil, err
 	}
-	if !w.deliver(&o) && o.Status.Final() {
-		w.close() // the reader has the last word already
+	w.deliver(&o)
+	if o.Status.Final() {
+		leave() // nothing follows
+		return w.ch, nil
 	}
 	context.AfterFunc(ctx, leave)
 	return w.ch, nil
@@ -169,10 +173,10 @@ func (b *Bell) WatchVoucher(ctx context.Context, id sale.VoucherID) (<-chan *sal
 		return nil, err
 	}
 	w := &voucherWatcher{slot: newSlot[sale.Voucher](), voucher: v}
+	if v.Live != nil {
+		w.deliver(*v.Live) // before others can deliver: it is the oldest
+	}
 	add(b.hub, b.hub.vouchers, id, w)
 	context.AfterFunc(ctx, func() { remove(b.hub, b.hub.vouchers, id, w); w.close() })
-	if v.Live != nil {
-		w.deliver(*v.Live)
-	}
 	return w.ch, nil
 }
