@@ -91,6 +91,18 @@ func (r *ring) announce(list ...sale.Order) {
 	}
 }
 
+// nextMillisecond waits until Redis's clock has passed the last event. A new
+// stream numbers its events from the clock; within the same millisecond it would
+// begin below the old one's last.
+func (r *ring) nextMillisecond() {
+	r.t.Helper()
+	began := time.Now().UnixMilli() // the last event is older, and this machine has one clock
+	testenv.Eventually(r.t, soon, "Redis's clock to move", func() bool {
+		now, err := r.raw.Time(r.t.Context()).Result()
+		return err == nil && now.UnixMilli() > began
+	})
+}
+
 // watch watches a new pending order.
 func (r *ring) watch() (sale.Order, <-chan *sale.Order) {
 	r.t.Helper()
@@ -176,6 +188,7 @@ func TestTailSurvivesGarbageAndADeletedStream(t *testing.T) {
 		t.Errorf("%d lines about 4 events that cannot be understood", n)
 	}
 
+	r.nextMillisecond()
 	if err := r.raw.Del(t.Context(), eventsKey(0)).Err(); err != nil {
 		t.Fatal(err)
 	}

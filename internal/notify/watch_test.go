@@ -273,6 +273,28 @@ func TestBuyerBeginsWithTheUnfinished(t *testing.T) {
 	wantNothing(t, ch)
 }
 
+// The healing query reads the same versions again and again.
+func TestBuyerHearsOfEachVersionOnce(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		b := newBell(t, newWorld())
+		ch, err := b.WatchBuyer(t.Context(), "ada")
+		if err != nil {
+			t.Fatal(err)
+		}
+		o := committed(pendingOrder("ada"))
+		for _, fresh := range []int{1, 0, 0} {
+			if got := b.hub.tell(&o); got != fresh {
+				t.Errorf("the change was fresh to %d watchers, want %d", got, fresh)
+			}
+		}
+		wantVersion(t, next(t, ch), 2, sale.StatusCommitted)
+		b.tell(&o)
+		synctest.Wait()
+		wantNothing(t, ch)
+	})
+}
+
 // A buyer with more orders than are remembered still hears of each change.
 func TestBuyerWithManyOrdersHearsOfEach(t *testing.T) {
 	t.Parallel()
