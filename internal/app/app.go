@@ -30,7 +30,8 @@ type Options struct {
 	Playground *server.Playground
 	// Narrator, when set, is told what happens, for people who watch.
 	Narrator Narrator
-	// Ready is called once, with the server's URL, when it accepts connections.
+	// Ready is called once: with the server's URL when it accepts connections, or
+	// with "" when a worker without a server begins.
 	Ready func(url string)
 	Log   *slog.Logger
 }
@@ -141,6 +142,9 @@ func (a *App) Run(ctx context.Context) error {
 	}
 	if away != nil {
 		a.Log.WarnContext(ctx, "waiting for Redis or the database", "err", away)
+	}
+	if a.server == nil && a.Ready != nil {
+		a.Ready("")
 	}
 	return runStages(ctx, a.stages(away == nil))
 }

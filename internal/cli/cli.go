@@ -59,13 +59,24 @@ func Main(ctx context.Context, args []string, env func(string) (string, bool), s
 type usageError struct{ error }
 
 // sentence is what a person at a terminal is told of a fault: what is wrong, and
-// its cause in the system's own words.
+// its cause in the system's own words, on one line.
 func sentence(err error) string {
+	text := err.Error()
 	var known *sale.Error
 	if errors.As(err, &known) && known.Cause != nil {
-		return strings.TrimSuffix(known.Message, "; repeat the same request") + ": " + known.Cause.Error()
+		text = strings.TrimSuffix(known.Message, "; repeat the same request") + ": " + known.Cause.Error()
 	}
-	return err.Error()
+	return strings.ReplaceAll(text, "\n", "; ")
+}
+
+// flagFault says what is wrong with a flag in words that fit the command line.
+func flagFault(_ *cobra.Command, err error) error {
+	var invalid *pflag.InvalidValueError
+	if errors.As(err, &invalid) {
+		f := invalid.GetFlag()
+		return usageError{fmt.Errorf("--%s (%s) cannot be %q", f.Name, f.Usage, invalid.GetValue())}
+	}
+	return usageError{err}
 }
 
 func (p *program) root() *cobra.Command {
@@ -88,17 +99,36 @@ Exit codes: 0 done, 1 failed, 2 wrong usage or settings.`,
 		SilenceUsage:  true,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if len(args) > 0 {
-				return usageError{fmt.Errorf("%q is not a command; flashclaim --help lists them", args[0])}
+				return noCommand(args)
 			}
 			return cmd.Help()
 		},
 		Args: cobra.ArbitraryArgs,
 	}
 	root.CompletionOptions.HiddenDefaultCmd = true
-	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return usageError{err} })
+	root.SetFlagErrorFunc(flagFault)
+	root.SetHelpCommand(help())
 	root.AddCommand(p.dev(), p.run("serve"), p.run("work"), p.run("all"), p.migrate(), p.token(), p.voucher(),
 		p.schema(), p.version())
 	return root
+}
+
+func noCommand(args []string) error {
+	return usageError{fmt.Errorf("%q is not a command; flashclaim --help lists them", strings.Join(args, " "))}
+}
+
+// help is cobra's help command with a fault for what is no command.
+func help() *cobra.Command {
+	return &cobra.Command{
+		Use: "help [command]", Short: "Show what a command does, as --help does", Example: "  flashclaim help voucher create",
+		RunE: func(cmd *cobra.Command, args []string) error {
+			asked, rest, err := cmd.Root().Find(args)
+			if err != nil || len(rest) > 0 {
+				return noCommand(args)
+			}
+			return asked.Help()
+		},
+	}
 }
 
 // noArgs refuses arguments that a command does not take.

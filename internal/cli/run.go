@@ -54,7 +54,13 @@ The line "ready url=..." on standard output says where a server listens.`
 func (p *program) runApp(ctx context.Context, o app.Options) (err error) {
 	o.Log = p.logger(o.Config)
 	if o.Ready == nil {
-		o.Ready = func(url string) { p.printf("ready url=%s\n", url) }
+		o.Ready = func(url string) {
+			if url == "" {
+				p.printf("ready worker\n")
+				return
+			}
+			p.printf("ready url=%s\n", url)
+		}
 	}
 	o.Log.InfoContext(ctx, "starting", "version", version(), "config", o.Config)
 	a, err := app.Open(o)
@@ -62,9 +68,6 @@ func (p *program) runApp(ctx context.Context, o app.Options) (err error) {
 		return config.Faults{err.Error()}
 	}
 	defer func() { err = errors.Join(err, a.Close()) }()
-	if o.Worker && !o.Server {
-		p.printf("ready worker\n")
-	}
 	return a.Run(ctx)
 }
 

@@ -110,6 +110,9 @@ func (p *program) voucherList() *cobra.Command {
 	first := cmd.Flags().Int("first", sale.DefaultPage, fmt.Sprintf("how many, 1 to %d", sale.MaxPage))
 	after := cmd.Flags().String("after", "", "only those behind this cursor")
 	cmd.RunE = func(cmd *cobra.Command, _ []string) error {
+		if *first < 1 || *first > sale.MaxPage {
+			return usageError{fmt.Errorf("--first must be from 1 to %d, not %d", sale.MaxPage, *first)}
+		}
 		return p.withApp(cmd, func(a *app.App) error {
 			s, err := a.Desk().Vouchers(cmd.Context(), nil, sale.Page{First: *first, After: *after})
 			if err != nil {
