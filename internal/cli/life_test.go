@@ -34,16 +34,21 @@ func stoppedPlaces(t *testing.T) places {
 	return p
 }
 
-// TestAnyOrder: a process starts while Redis and the database are away, says so,
-// and works when both have come, in whatever order, without a restart.
+// TestAnyOrder: processes start while Redis and the database are away, say so,
+// and work when both have come, in whatever order, without a restart.
 func TestAnyOrder(t *testing.T) {
 	t.Parallel()
 	for name, redisFirst := range map[string]bool{"Redis first": true, "database first": false} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			p := stoppedPlaces(t)
-			process := start(t, p.env, "all")
-			a := apiOf(t, process.WaitFor(patience, "ready url="))
+			// The one deployment is a single process, the other has one for each part.
+			processes := []*testenv.Program{start(t, p.env, "all")}
+			if !redisFirst {
+				processes = []*testenv.Program{start(t, p.env, "serve"), start(t, p.env, "work")}
+				processes[1].WaitFor(patience, "ready worker")
+			}
+			a := apiOf(t, processes[0].WaitFor(patience, "ready url="))
 
 			nothingIsThere(t, a)
 			if redisFirst {
@@ -58,11 +63,13 @@ func TestAnyOrder(t *testing.T) {
 			becomesReady(t, a, "/readyz")
 			a.committed(token(t, "ada"), a.claimed(token(t, "ada"), a.sell()))
 
-			if code := process.Stop(); code != 0 {
-				t.Errorf("it ended with %d", code)
-			}
-			if out := process.Output(); strings.Contains(out, password) || strings.Contains(out, secret) {
-				t.Errorf("it printed a password or the secret: %s", out)
+			for _, process := range processes {
+				if code := process.Stop(); code != 0 {
+					t.Errorf("it ended with %d", code)
+				}
+				if out := process.Output(); strings.Contains(out, password) || strings.Contains(out, secret) {
+					t.Errorf("it printed a password or the secret: %s", out)
+				}
 			}
 		})
 	}
