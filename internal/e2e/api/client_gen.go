@@ -116,7 +116,9 @@ func (v *ClaimClaimVoucherClaimVoucherPayload) __premarshalJSON() (*__premarshal
 // A buyer's order. Only its buyer can see it: for everybody else it does not exist.
 // Every change adds one to version, so of two copies the higher version is newer.
 type ClaimClaimVoucherClaimVoucherPayloadOrder struct {
-	Id     string      `json:"id"`
+	// Begins with ord_; a string, never a number.
+	Id string `json:"id"`
+	// Where it stands.
 	Status OrderStatus `json:"status"`
 	// 1 is PENDING, one more at each change.
 	Version int `json:"version"`
@@ -136,8 +138,9 @@ func (v *ClaimClaimVoucherClaimVoucherPayloadOrder) GetVersion() int { return v.
 //
 // Too many accepted orders wait to be written down. Repeat the same request after retryAfterMs.
 type ClaimClaimVoucherClaimVoucherPayloadProblemBusy struct {
-	Typename *string          `json:"__typename"`
-	Code     ClaimProblemCode `json:"code"`
+	Typename *string `json:"__typename"`
+	// For programs.
+	Code ClaimProblemCode `json:"code"`
 	// A sentence for the buyer, in English.
 	Message string `json:"message"`
 	// Whether the very same request may be accepted later.
@@ -177,6 +180,9 @@ type ClaimClaimVoucherClaimVoucherPayloadProblemClaimProblem interface {
 	// GetTypename returns the receiver's concrete GraphQL type-name (see interface doc for possible values).
 	GetTypename() *string
 	// GetCode returns the interface-field "code" from its implementation.
+	// The GraphQL interface field's documentation follows.
+	//
+	// For programs.
 	GetCode() ClaimProblemCode
 	// GetMessage returns the interface-field "message" from its implementation.
 	// The GraphQL interface field's documentation follows.
@@ -361,8 +367,9 @@ func __marshalClaimClaimVoucherClaimVoucherPayloadProblemClaimProblem(v *ClaimCl
 //
 // The claim breaks a rule whatever the stock; the message names it.
 type ClaimClaimVoucherClaimVoucherPayloadProblemInvalidClaim struct {
-	Typename *string          `json:"__typename"`
-	Code     ClaimProblemCode `json:"code"`
+	Typename *string `json:"__typename"`
+	// For programs.
+	Code ClaimProblemCode `json:"code"`
 	// A sentence for the buyer, in English.
 	Message string `json:"message"`
 	// Whether the very same request may be accepted later.
@@ -394,8 +401,9 @@ func (v *ClaimClaimVoucherClaimVoucherPayloadProblemInvalidClaim) GetRetryable()
 //
 // You would hold more than one buyer may.
 type ClaimClaimVoucherClaimVoucherPayloadProblemLimitReached struct {
-	Typename *string          `json:"__typename"`
-	Code     ClaimProblemCode `json:"code"`
+	Typename *string `json:"__typename"`
+	// For programs.
+	Code ClaimProblemCode `json:"code"`
 	// A sentence for the buyer, in English.
 	Message string `json:"message"`
 	// Whether the very same request may be accepted later.
@@ -427,8 +435,9 @@ func (v *ClaimClaimVoucherClaimVoucherPayloadProblemLimitReached) GetRetryable()
 //
 // The sale is being made ready. Repeat the same request in a moment.
 type ClaimClaimVoucherClaimVoucherPayloadProblemNotReady struct {
-	Typename *string          `json:"__typename"`
-	Code     ClaimProblemCode `json:"code"`
+	Typename *string `json:"__typename"`
+	// For programs.
+	Code ClaimProblemCode `json:"code"`
 	// A sentence for the buyer, in English.
 	Message string `json:"message"`
 	// Whether the very same request may be accepted later.
@@ -456,8 +465,9 @@ func (v *ClaimClaimVoucherClaimVoucherPayloadProblemNotReady) GetRetryable() boo
 //
 // You ask too often. Wait retryAfterMs.
 type ClaimClaimVoucherClaimVoucherPayloadProblemRateLimited struct {
-	Typename *string          `json:"__typename"`
-	Code     ClaimProblemCode `json:"code"`
+	Typename *string `json:"__typename"`
+	// For programs.
+	Code ClaimProblemCode `json:"code"`
 	// A sentence for the buyer, in English.
 	Message string `json:"message"`
 	// Whether the very same request may be accepted later.
@@ -489,8 +499,9 @@ func (v *ClaimClaimVoucherClaimVoucherPayloadProblemRateLimited) GetRetryable() 
 //
 // The sale is over.
 type ClaimClaimVoucherClaimVoucherPayloadProblemSaleClosed struct {
-	Typename *string          `json:"__typename"`
-	Code     ClaimProblemCode `json:"code"`
+	Typename *string `json:"__typename"`
+	// For programs.
+	Code ClaimProblemCode `json:"code"`
 	// A sentence for the buyer, in English.
 	Message string `json:"message"`
 	// Whether the very same request may be accepted later.
@@ -520,8 +531,9 @@ func (v *ClaimClaimVoucherClaimVoucherPayloadProblemSaleClosed) GetRetryable() b
 //
 // The sale has not begun. Repeat at opensAt, counted from serverTime.
 type ClaimClaimVoucherClaimVoucherPayloadProblemSaleNotOpen struct {
-	Typename *string          `json:"__typename"`
-	Code     ClaimProblemCode `json:"code"`
+	Typename *string `json:"__typename"`
+	// For programs.
+	Code ClaimProblemCode `json:"code"`
 	// A sentence for the buyer, in English.
 	Message string `json:"message"`
 	// Whether the very same request may be accepted later.
@@ -553,8 +565,9 @@ func (v *ClaimClaimVoucherClaimVoucherPayloadProblemSaleNotOpen) GetRetryable() 
 //
 // An operator stopped the sale for now.
 type ClaimClaimVoucherClaimVoucherPayloadProblemSalePaused struct {
-	Typename *string          `json:"__typename"`
-	Code     ClaimProblemCode `json:"code"`
+	Typename *string `json:"__typename"`
+	// For programs.
+	Code ClaimProblemCode `json:"code"`
 	// A sentence for the buyer, in English.
 	Message string `json:"message"`
 	// Whether the very same request may be accepted later.
@@ -584,8 +597,9 @@ func (v *ClaimClaimVoucherClaimVoucherPayloadProblemSalePaused) GetRetryable() b
 //
 // Fewer units are free than were asked for. Units come back when orders expire or are cancelled.
 type ClaimClaimVoucherClaimVoucherPayloadProblemSoldOut struct {
-	Typename *string          `json:"__typename"`
-	Code     ClaimProblemCode `json:"code"`
+	Typename *string `json:"__typename"`
+	// For programs.
+	Code ClaimProblemCode `json:"code"`
 	// A sentence for the buyer, in English.
 	Message string `json:"message"`
 	// Whether the very same request may be accepted later.
@@ -611,8 +625,9 @@ func (v *ClaimClaimVoucherClaimVoucherPayloadProblemSoldOut) GetRetryable() bool
 //
 // No voucher has this ID.
 type ClaimClaimVoucherClaimVoucherPayloadProblemVoucherNotFound struct {
-	Typename *string          `json:"__typename"`
-	Code     ClaimProblemCode `json:"code"`
+	Typename *string `json:"__typename"`
+	// For programs.
+	Code ClaimProblemCode `json:"code"`
 	// A sentence for the buyer, in English.
 	Message string `json:"message"`
 	// Whether the very same request may be accepted later.
@@ -643,16 +658,26 @@ func (v *ClaimClaimVoucherClaimVoucherPayloadProblemVoucherNotFound) GetRetryabl
 type ClaimProblemCode string
 
 const (
-	ClaimProblemCodeSoldOut      ClaimProblemCode = "SOLD_OUT"
-	ClaimProblemCodeNotOpen      ClaimProblemCode = "NOT_OPEN"
-	ClaimProblemCodeClosed       ClaimProblemCode = "CLOSED"
-	ClaimProblemCodePaused       ClaimProblemCode = "PAUSED"
+	// Fewer units are free than were asked for: SoldOut.
+	ClaimProblemCodeSoldOut ClaimProblemCode = "SOLD_OUT"
+	// The sale has not begun: SaleNotOpen.
+	ClaimProblemCodeNotOpen ClaimProblemCode = "NOT_OPEN"
+	// The sale is over: SaleClosed.
+	ClaimProblemCodeClosed ClaimProblemCode = "CLOSED"
+	// An operator stopped the sale for now: SalePaused.
+	ClaimProblemCodePaused ClaimProblemCode = "PAUSED"
+	// One buyer may not hold more: LimitReached.
 	ClaimProblemCodeLimitReached ClaimProblemCode = "LIMIT_REACHED"
-	ClaimProblemCodeNotReady     ClaimProblemCode = "NOT_READY"
-	ClaimProblemCodeBusy         ClaimProblemCode = "BUSY"
-	ClaimProblemCodeRateLimited  ClaimProblemCode = "RATE_LIMITED"
-	ClaimProblemCodeNotFound     ClaimProblemCode = "NOT_FOUND"
-	ClaimProblemCodeInvalid      ClaimProblemCode = "INVALID"
+	// The sale is being made ready: NotReady.
+	ClaimProblemCodeNotReady ClaimProblemCode = "NOT_READY"
+	// Too many orders wait to be written down: Busy.
+	ClaimProblemCodeBusy ClaimProblemCode = "BUSY"
+	// You ask too often: RateLimited.
+	ClaimProblemCodeRateLimited ClaimProblemCode = "RATE_LIMITED"
+	// No voucher has this ID: VoucherNotFound.
+	ClaimProblemCodeNotFound ClaimProblemCode = "NOT_FOUND"
+	// The claim breaks a rule: InvalidClaim.
+	ClaimProblemCodeInvalid ClaimProblemCode = "INVALID"
 )
 
 var AllClaimProblemCode = []ClaimProblemCode{
@@ -685,6 +710,7 @@ func (v *ClaimResponse) GetClaimVoucher() ClaimClaimVoucherClaimVoucherPayload {
 //
 // The voucher as it was created.
 type CreateVoucherCreateVoucherCreateVoucherPayload struct {
+	// Open to claims within its window.
 	Voucher *CreateVoucherCreateVoucherCreateVoucherPayloadVoucher `json:"voucher"`
 }
 
@@ -698,11 +724,13 @@ func (v *CreateVoucherCreateVoucherCreateVoucherPayload) GetVoucher() *CreateVou
 //
 // What is sold: a right to something worth actualValue, for payValue, while units last.
 type CreateVoucherCreateVoucherCreateVoucherPayloadVoucher struct {
+	// Begins with vch_; a string, never a number.
 	Id string `json:"id"`
 	// Units on sale.
 	Total int `json:"total"`
 	// Units free right now, from the same counter that decides claims (from the archive while that is away).
-	Remaining int       `json:"remaining"`
+	Remaining int `json:"remaining"`
+	// What a buyer can expect right now.
 	SaleState SaleState `json:"saleState"`
 }
 
@@ -731,17 +759,20 @@ type CreateVoucherInput struct {
 	// Up to 50 lines of 1 to 500 characters.
 	Rules []string `json:"rules"`
 	// Up to 64 characters.
-	ShopId      *string    `json:"shopId"`
-	PayValue    MoneyInput `json:"payValue"`
+	ShopId *string `json:"shopId"`
+	// What the buyer pays.
+	PayValue MoneyInput `json:"payValue"`
+	// What the voucher is worth at the shop.
 	ActualValue MoneyInput `json:"actualValue"`
-	// 1 to 10,000,000.
+	// Units on sale, 1 to 10,000,000.
 	Total int `json:"total"`
-	// 1 to 100.
+	// Units that one buyer may hold at once, 1 to 100.
 	PerBuyerLimit int `json:"perBuyerLimit"`
-	// 1 second to 30 days.
-	PaymentWindowSeconds int       `json:"paymentWindowSeconds"`
-	OpensAt              time.Time `json:"opensAt"`
-	// Later than opensAt.
+	// Seconds from a claim to its order's payBefore, 1 to 2,592,000 (30 days).
+	PaymentWindowSeconds int `json:"paymentWindowSeconds"`
+	// First moment of the sale.
+	OpensAt time.Time `json:"opensAt"`
+	// First moment after the sale, later than opensAt.
 	ClosesAt time.Time `json:"closesAt"`
 }
 
@@ -791,7 +822,9 @@ func (v *CreateVoucherResponse) GetCreateVoucher() CreateVoucherCreateVoucherCre
 
 // An amount of money as you write it: at most as many digits behind the point as the currency has.
 type MoneyInput struct {
-	Amount       string `json:"amount"`
+	// Not negative, such as "100.00".
+	Amount string `json:"amount"`
+	// Three capital letters, such as "CNY".
 	CurrencyCode string `json:"currencyCode"`
 }
 
@@ -832,6 +865,7 @@ func (v *MyOrdersViewer) GetOrders() MyOrdersViewerOrdersOrderConnection { retur
 //
 // A list of orders, newest first.
 type MyOrdersViewerOrdersOrderConnection struct {
+	// The orders alone.
 	Nodes []MyOrdersViewerOrdersOrderConnectionNodesOrder `json:"nodes"`
 }
 
@@ -846,7 +880,9 @@ func (v *MyOrdersViewerOrdersOrderConnection) GetNodes() []MyOrdersViewerOrdersO
 // A buyer's order. Only its buyer can see it: for everybody else it does not exist.
 // Every change adds one to version, so of two copies the higher version is newer.
 type MyOrdersViewerOrdersOrderConnectionNodesOrder struct {
-	Id     string      `json:"id"`
+	// Begins with ord_; a string, never a number.
+	Id string `json:"id"`
+	// Where it stands.
 	Status OrderStatus `json:"status"`
 }
 
@@ -862,7 +898,9 @@ func (v *MyOrdersViewerOrdersOrderConnectionNodesOrder) GetStatus() OrderStatus 
 // A buyer's order. Only its buyer can see it: for everybody else it does not exist.
 // Every change adds one to version, so of two copies the higher version is newer.
 type OrderOrder struct {
-	Id     string      `json:"id"`
+	// Begins with ord_; a string, never a number.
+	Id string `json:"id"`
+	// Where it stands.
 	Status OrderStatus `json:"status"`
 	// 1 is PENDING, one more at each change.
 	Version int `json:"version"`
@@ -892,6 +930,7 @@ func (v *OrderOrder) GetRejection() *OrderOrderRejection { return v.Rejection }
 //
 // Why an accepted claim could not be written down.
 type OrderOrderRejection struct {
+	// For programs.
 	Code OrderRejectionCode `json:"code"`
 }
 
@@ -1000,11 +1039,13 @@ func (v *VoucherResponse) GetVoucher() *VoucherVoucher { return v.Voucher }
 //
 // What is sold: a right to something worth actualValue, for payValue, while units last.
 type VoucherVoucher struct {
+	// Begins with vch_; a string, never a number.
 	Id string `json:"id"`
 	// Units on sale.
 	Total int `json:"total"`
 	// Units free right now, from the same counter that decides claims (from the archive while that is away).
-	Remaining int       `json:"remaining"`
+	Remaining int `json:"remaining"`
+	// What a buyer can expect right now.
 	SaleState SaleState `json:"saleState"`
 }
 
@@ -1037,7 +1078,9 @@ func (v *WatchMineResponse) GetViewerOrderUpdated() WatchMineViewerOrderUpdatedO
 // A buyer's order. Only its buyer can see it: for everybody else it does not exist.
 // Every change adds one to version, so of two copies the higher version is newer.
 type WatchMineViewerOrderUpdatedOrder struct {
-	Id     string      `json:"id"`
+	// Begins with ord_; a string, never a number.
+	Id string `json:"id"`
+	// Where it stands.
 	Status OrderStatus `json:"status"`
 	// 1 is PENDING, one more at each change.
 	Version int `json:"version"`
@@ -1058,7 +1101,9 @@ func (v *WatchMineViewerOrderUpdatedOrder) GetVersion() int { return v.Version }
 // A buyer's order. Only its buyer can see it: for everybody else it does not exist.
 // Every change adds one to version, so of two copies the higher version is newer.
 type WatchOrderUpdatedOrder struct {
-	Id     string      `json:"id"`
+	// Begins with ord_; a string, never a number.
+	Id string `json:"id"`
+	// Where it stands.
 	Status OrderStatus `json:"status"`
 	// 1 is PENDING, one more at each change.
 	Version int `json:"version"`
@@ -1102,7 +1147,8 @@ func (v *WatchStockResponse) GetVoucherUpdated() WatchStockVoucherUpdatedVoucher
 // What is sold: a right to something worth actualValue, for payValue, while units last.
 type WatchStockVoucherUpdatedVoucher struct {
 	// Units free right now, from the same counter that decides claims (from the archive while that is away).
-	Remaining int       `json:"remaining"`
+	Remaining int `json:"remaining"`
+	// What a buyer can expect right now.
 	SaleState SaleState `json:"saleState"`
 }
 
