@@ -22,7 +22,7 @@ const loadChunk = 1000
 
 // Load makes sure that the voucher's sale is in Redis. It may be repeated at any
 // time: a loaded sale is left as it is. Concurrent calls in one process share
-// one load; between processes the later one takes over.
+// one load; between processes the first one loads and the others wait for it.
 //
 // Stock is total minus what the archive's live orders hold minus what accepted
 // but unwritten claims hold, so a load after a loss of keys neither oversells
@@ -45,7 +45,7 @@ func (g *Gate) Load(ctx context.Context, id sale.VoucherID) error {
 	}
 }
 
-var errLoadLost = errors.New("another load took over")
+var errLoadElsewhere = errors.New("another process loads the sale")
 
 func (g *Gate) load(ctx context.Context, id sale.VoucherID) (err error) {
 	defer sale.Wrap(&err, "load voucher %s", id)
@@ -62,10 +62,10 @@ func (g *Gate) load(ctx context.Context, id sale.VoucherID) (err error) {
 	}
 	for {
 		err := g.loadOnce(ctx, v)
-		if !errors.Is(err, errLoadLost) {
+		if !errors.Is(err, errLoadElsewhere) {
 			return err
 		}
-		// The other load has begun; the next BEGIN finds it PRESENT or repeats it.
+		// Its end is PRESENT at the next look, or a lease that is over.
 		select {
 		case <-ctx.Done():
 			return unavailable(ctx.Err())
@@ -77,13 +77,35 @@ func (g *Gate) load(ctx context.Context, id sale.VoucherID) (err error) {
 func (g *Gate) loadOnce(ctx context.Context, v sale.Voucher) error {
 	token := rand.Text()
 	keys := []string{saleKey(v.ID), stockKey(v.ID), buyersKey(v.ID)}
-	begun, err := run(ctx, g.client, loadBeginScript, keys, token).Text()
-	if err != nil {
+	begun, err := run(ctx, g.client, loadBeginScript, keys, token, loadWithin.Milliseconds()).Text()
+	switch {
+	case err != nil:
+		g.abandon(ctx, token, keys) // it may have begun all the same
 		return unavailable(err)
-	}
-	if begun == "PRESENT" {
+	case begun == "PRESENT":
 		return nil
+	case begun == "LOADING":
+		return errLoadElsewhere
 	}
+	if err := g.fill(ctx, v, token, keys); err != nil {
+		g.abandon(ctx, token, keys)
+		return err
+	}
+	return nil
+}
+
+// abandon gives up a load that failed, so that the next one need not wait for the
+// end of the lease.
+func (g *Gate) abandon(ctx context.Context, token string, keys []string) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), claimWithin)
+	defer cancel()
+	if err := run(ctx, g.client, loadAbandonScript, keys, token).Err(); err != nil {
+		g.Log.WarnContext(ctx, "failed load not given up; its lease ends by itself", "sale", keys[0], "err", err)
+	}
+}
+
+// fill writes stock and buyers of a load that has begun, and opens the sale.
+func (g *Gate) fill(ctx context.Context, v sale.Voucher, token string, keys []string) error {
 	orders, err := g.holding(ctx, v.ID)
 	if err != nil {
 		return err
@@ -107,7 +129,7 @@ func (g *Gate) loadOnce(ctx context.Context, v sale.Voucher) error {
 		return unavailable(err)
 	}
 	if finished == "LOST" {
-		return errLoadLost
+		return errLoadElsewhere
 	}
 	g.Log.InfoContext(ctx, "sale loaded", "voucher_id", v.ID, "stock", max(v.Total-held, 0), "held", held, "epoch", v.Epoch)
 	return nil
@@ -159,7 +181,7 @@ func (g *Gate) writeRecords(ctx context.Context, id sale.VoucherID, token string
 		case err != nil:
 			return unavailable(err)
 		case written == "LOST":
-			return errLoadLost
+			return errLoadElsewhere
 		}
 		return nil
 	}

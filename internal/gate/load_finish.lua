@@ -20,5 +20,5 @@ redis.call('SET', KEYS[2], ARGV[9])
 redis.call('HSET', KEYS[3], '', '')
 redis.call('HSET', KEYS[1], 'epoch', ARGV[2], 'state', ARGV[3], 'opens_ms', ARGV[4], 'closes_ms', ARGV[5],
   'limit', ARGV[6], 'pay_ms', ARGV[7], 'total', ARGV[8])
-redis.call('HDEL', KEYS[1], 'loader')
+redis.call('HDEL', KEYS[1], 'loader', 'lease_until_ms')
 return 'LOADED'

@@ -19,6 +19,8 @@ var (
 	loadRecordsSource string
 	//go:embed load_finish.lua
 	loadFinishSource string
+	//go:embed load_abandon.lua
+	loadAbandonSource string
 	//go:embed live.lua
 	liveSource string
 	//go:embed drop_consumer.lua
@@ -29,6 +31,7 @@ var (
 	loadBeginScript    = redis.NewScript(loadBeginSource)
 	loadRecordsScript  = redis.NewScript(loadRecordsSource)
 	loadFinishScript   = redis.NewScript(loadFinishSource)
+	loadAbandonScript  = redis.NewScript(loadAbandonSource)
 	liveScript         = redis.NewScript(liveSource)
 	dropConsumerScript = redis.NewScript(dropConsumerSource)
 )
@@ -54,8 +57,8 @@ func run(ctx context.Context, c redis.UniversalClient, s *redis.Script, keys []s
 
 var sourceOf = map[*redis.Script]string{
 	claimScript: claimSource, releaseScript: releaseSource, loadBeginScript: loadBeginSource,
-	loadRecordsScript: loadRecordsSource, loadFinishScript: loadFinishSource, liveScript: liveSource,
-	dropConsumerScript: dropConsumerSource,
+	loadRecordsScript: loadRecordsSource, loadFinishScript: loadFinishSource,
+	loadAbandonScript: loadAbandonSource, liveScript: liveSource, dropConsumerScript: dropConsumerSource,
 }
 
 func command(ctx context.Context, name, script string, keys []string, args []any) *redis.Cmd {
