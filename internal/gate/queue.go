@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -120,45 +121,64 @@ func (g *Gate) queueFault(ctx context.Context, partition int, err error) error {
 // returns how many entries the group still had pending: fewer than given means
 // that another consumer acknowledged some before, which is normal after a
 // reclaim and worth counting.
+//
+// A full Redis takes neither an announcement nor any transaction. Then the entries
+// are acknowledged without: only what is acknowledged can be trimmed and make
+// room, and watchers find the change by looking. The pending record goes first,
+// so that a crash in between leaves an entry that comes again.
 func (g *Gate) Acknowledge(ctx context.Context, partition int, settled []sale.Settled) (acknowledged int64, err error) {
 	if len(settled) == 0 {
 		return 0, nil
 	}
-	streamIDs := make([]string, len(settled))
-	var orders []string
 	var acked *redis.IntCmd
-	_, err = g.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		for i, s := range settled {
-			streamIDs[i] = s.StreamID
-			if s.Order == nil {
-				continue
+	cmds, err := g.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		for _, s := range settled {
+			if s.Order != nil {
+				p.XAdd(ctx, g.event(*s.Order))
 			}
-			orders = append(orders, string(s.Order.ID))
-			p.XAdd(ctx, &redis.XAddArgs{
-				Stream: EventsKey(partition), MaxLen: g.MaxEvents, Approx: true,
-				Values: []string{"order", sale.EncodeEvent(*s.Order)},
-			})
 		}
-		if len(orders) > 0 {
-			p.HDel(ctx, pendingKey(partition), orders...)
-		}
-		acked = p.XAck(ctx, ordersKey(partition), group, streamIDs...)
+		acked = dropAndAck(ctx, p, partition, settled)
 		return nil
 	})
+	if slices.ContainsFunc(cmds, func(c redis.Cmder) bool { return redis.HasErrorPrefix(c.Err(), "OOM") }) {
+		g.Log.WarnContext(ctx, "Redis is full; orders acknowledged without being announced", "partition", partition, "orders", len(settled))
+		_, err = g.client.Pipelined(ctx, func(p redis.Pipeliner) error {
+			acked = dropAndAck(ctx, p, partition, settled)
+			return nil
+		})
+	}
 	if err != nil {
 		return 0, unavailable(err)
 	}
 	return acked.Val(), nil
 }
 
+func dropAndAck(ctx context.Context, p redis.Pipeliner, partition int, settled []sale.Settled) *redis.IntCmd {
+	streamIDs := make([]string, len(settled))
+	var orders []string
+	for i, s := range settled {
+		streamIDs[i] = s.StreamID
+		if s.Order != nil {
+			orders = append(orders, string(s.Order.ID))
+		}
+	}
+	if len(orders) > 0 {
+		p.HDel(ctx, pendingKey(partition), orders...)
+	}
+	return p.XAck(ctx, ordersKey(partition), group, streamIDs...)
+}
+
+func (g *Gate) event(o sale.Order) *redis.XAddArgs {
+	return &redis.XAddArgs{
+		Stream: EventsKey(o.ID.Partition()), MaxLen: g.MaxEvents, Approx: true,
+		Values: []string{"order", sale.EncodeEvent(o)},
+	}
+}
+
 // Announce puts an order's committed change on the event stream. It is for
 // changes that no entry stands behind.
 func (g *Gate) Announce(ctx context.Context, o sale.Order) error {
-	err := g.client.XAdd(ctx, &redis.XAddArgs{
-		Stream: EventsKey(o.ID.Partition()), MaxLen: g.MaxEvents, Approx: true,
-		Values: []string{"order", sale.EncodeEvent(o)},
-	}).Err()
-	if err != nil {
+	if err := g.client.XAdd(ctx, g.event(o)).Err(); err != nil {
 		return unavailable(err)
 	}
 	return nil
