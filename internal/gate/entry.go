@@ -17,7 +17,7 @@ import (
 func decodeEntry(partition int, m redis.XMessage) sale.Entry {
 	e := sale.Entry{Partition: partition, StreamID: m.ID}
 	d := decoder{values: m.Values}
-	e.Order = sale.Order{Status: sale.StatusPending, Version: 1, Quantity: int(d.number("quantity", 1))}
+	e.Order = sale.Order{Status: sale.StatusPending, Version: 1, Quantity: int(d.number("quantity", 1, 1<<53))}
 	e.Order.ID = sale.OrderID(d.checked("order", func(s string) string {
 		if id, err := sale.ParseOrderID(s); err != nil || id.Partition() != partition {
 			return "names no order of this partition"
@@ -37,10 +37,10 @@ func decodeEntry(partition int, m redis.XMessage) sale.Entry {
 		}
 		return ""
 	})
-	e.Order.ClaimedAt = time.UnixMilli(d.number("claimed_ms", 0)).UTC()
-	payBefore := time.UnixMilli(d.number("pay_before_ms", 0)).UTC()
+	e.Order.ClaimedAt = time.UnixMilli(d.number("claimed_ms", 0, maxMillis)).UTC()
+	payBefore := time.UnixMilli(d.number("pay_before_ms", 0, maxMillis)).UTC()
 	e.Order.PayBefore = &payBefore
-	e.Epoch = d.number("epoch", 0)
+	e.Epoch = d.number("epoch", 0, 1<<53)
 	if d.faults != nil {
 		e.Fault = errors.Join(d.faults...)
 		e.Fields = texts(m.Values)
@@ -75,11 +75,15 @@ func (d *decoder) checked(field string, rule func(string) string) string {
 	return s
 }
 
-func (d *decoder) number(field string, low int64) int64 {
+// maxMillis is the end of the year 9999: later times can neither be stored nor
+// written in JSON.
+const maxMillis = 253_402_300_799_999
+
+func (d *decoder) number(field string, low, high int64) int64 {
 	s, ok := d.values[field].(string)
 	n, err := strconv.ParseInt(s, 10, 64)
-	if !ok || err != nil || n < low || n > 1<<53 {
-		d.faults = append(d.faults, fmt.Errorf("field %s is not a whole number from %d", field, low))
+	if !ok || err != nil || n < low || n > high {
+		d.faults = append(d.faults, fmt.Errorf("field %s is not a whole number from %d to %d", field, low, high))
 		return 0
 	}
 	return n
