@@ -89,31 +89,41 @@ func TestStopFinishesTheBatch(t *testing.T) {
 // each voucher and entry, and its name stays, because entries hang on it.
 func TestStopDoesNotWaitForAHangingArchive(t *testing.T) {
 	t.Parallel()
-	b := newBundle(t, embedded(t))
-	var claimed []sale.Order
-	for range 20 {
-		claimed = append(claimed, b.claim(b.voucher().ID, "ada"))
+	for name, vouchers := range map[string]int{"many vouchers": 20, "many entries after a refused batch": 1} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBundle(t, embedded(t))
+			var claimed []sale.Order
+			for range vouchers {
+				claimed = append(claimed, b.claims(b.voucher(total(100)).ID, 20/vouchers)...)
+			}
+			hanging := make(chan struct{}, 1000)
+			b.Attempt = 200 * time.Millisecond
+			b.Archive = &archive{Archive: b.archive, settle: func(ctx context.Context, entries []sale.Entry) error {
+				if len(entries) > 1 {
+					return errRefused
+				}
+				hanging <- struct{}{}
+				<-ctx.Done()
+				return sale.Unavailable(ctx.Err(), "the archive")
+			}}
+			stop := b.start()
+			<-hanging
+			stop()
+			if more := len(hanging); more > 1 {
+				t.Errorf("%d more tries after the stop, want at most 1", more)
+			}
+			if names := b.consumers(); len(names) != 1 || b.unacknowledged() != int64(len(claimed)) {
+				t.Errorf("names %q, %d unacknowledged; want one name that keeps %d", names, b.unacknowledged(), len(claimed))
+			}
+			if n := b.book.count("batch refused; settling its entries one by one"); vouchers > 1 && n > 0 {
+				t.Errorf("%d batches count as refused although the archive only hung", n)
+			}
+			b.Archive = b.archive
+			b.start()
+			b.waitFor("COMMITTED", claimed...)
+		})
 	}
-	var tries atomic.Int64
-	b.Attempt = 200 * time.Millisecond
-	b.Archive = &archive{Archive: b.archive, settle: func(ctx context.Context, _ []sale.Entry) error {
-		tries.Add(1)
-		<-ctx.Done()
-		return sale.Unavailable(ctx.Err(), "the archive")
-	}}
-	stop := b.start()
-	testenv.Eventually(t, soon, "the first try", func() bool { return tries.Load() > 0 })
-	before := tries.Load()
-	stop()
-	if more := tries.Load() - before; more > 1 {
-		t.Errorf("%d more tries after the stop, want at most 1", more)
-	}
-	if names := b.consumers(); len(names) != 1 || b.unacknowledged() != int64(len(claimed)) {
-		t.Errorf("names %q, %d unacknowledged; want one name that keeps %d", names, b.unacknowledged(), len(claimed))
-	}
-	b.Archive = b.archive
-	b.start()
-	b.waitFor("COMMITTED", claimed...)
 }
 
 // A relay whose archive hangs gives up after a while and tries again.

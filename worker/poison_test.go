@@ -53,6 +53,9 @@ func TestOnePoisonousEntryStopsNobody(t *testing.T) {
 				b.waitUntilQuiet()
 				b.wantUnits(v.ID, 100, 100, 100)
 				wantTold(t, b.told(bad.ID), sale.RejectedInvalid)
+				if n := look(b.seen, func(o *observer) int { return len(o.settled) }); n != 101 {
+					t.Errorf("the observer heard of %d settled orders, want 101", n)
+				}
 				buried := look(b.seen, letters)
 				if len(buried) != 1 || buried[0].Reason == "" || buried[0].StreamID == "" || len(buried[0].Fields) == 0 {
 					t.Errorf("buried %+v, want one letter with its reason and content", buried)

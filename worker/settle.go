@@ -175,7 +175,7 @@ func (w *Worker) release(ctx context.Context, orders []sale.Order) {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), w.Attempt)
 	defer cancel()
-	if err := w.releaseAll(ctx, rejected); err != nil {
+	if _, err := w.releaseAll(ctx, rejected); err != nil {
 		w.Log.WarnContext(ctx, "release postponed", "orders", len(rejected), "err", err)
 	}
 }
