@@ -81,7 +81,7 @@ func TestEventStreamIsCapped(t *testing.T) {
 	b := newBundle(t, url, func(o *gate.Options) { o.MaxEvents = 100 })
 	o := sale.Order{ID: sale.NewOrderID(3, time.Now()), Status: sale.StatusCommitted, Version: 2}
 	for range 500 {
-		if err := b.Announce(t.Context(), o); err != nil {
+		if _, err := b.Acknowledge(t.Context(), 3, []sale.Settled{{StreamID: "0-1", Order: &o}}); err != nil {
 			t.Fatal(err)
 		}
 	}

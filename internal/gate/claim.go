@@ -50,7 +50,7 @@ func (g *Gate) decide(ctx context.Context, c sale.Claim) (sale.ClaimResult, erro
 	keys := []string{
 		saleKey(c.VoucherID), stockKey(c.VoucherID), buyersKey(c.VoucherID), ordersKey(partition), pendingKey(partition),
 	}
-	cmd, err := g.claims.run(ctx, keys, c.BuyerID, string(id), string(c.VoucherID), c.Quantity, c.RequestID, g.MaxBacklog)
+	cmd, err := g.claims[partition].run(ctx, keys, c.BuyerID, string(id), string(c.VoucherID), c.Quantity, c.RequestID, g.MaxBacklog)
 	if err != nil {
 		return sale.ClaimResult{}, unavailable(err)
 	}

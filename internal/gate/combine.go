@@ -14,8 +14,8 @@ import (
 // wait together in one pipeline. A claim that is alone goes at once: nothing
 // ever waits for company.
 const (
-	combineLanes = 2    // pipelines in flight; claims that come meanwhile form the next one
-	combineMost  = 32   // commands in one pipeline: enough to share the system calls, short enough to answer soon
+	combineLanes = 1    // pipelines in flight: Redis runs one at a time anyway, and what comes meanwhile forms the next
+	combineMost  = 64   // commands in one pipeline: enough to share the system calls, short enough to answer soon
 	combineQueue = 8192 // commands that may wait; more are turned away at once
 )
 
@@ -23,8 +23,8 @@ const (
 // waiting.
 var errQueueFull = errors.New("too many claims wait for Redis")
 
-// combiner runs one script for many callers, in shared pipelines. It has no
-// goroutine of its own while nothing waits.
+// combiner runs one script for many callers of one partition, in shared
+// pipelines. It has no goroutine of its own while nothing waits.
 type combiner struct {
 	client redis.UniversalClient
 	script *redis.Script

@@ -133,8 +133,7 @@ func TestRedisAwayIsToldSoon(t *testing.T) {
 	}
 	for what, err := range map[string]error{
 		"ping": b.Ping(t.Context()), "load": b.Load(t.Context(), v.ID), "group": b.EnsureGroup(t.Context(), 0),
-		"announce": b.Announce(t.Context(), sale.Order{ID: sale.NewOrderID(0, time.Now())}),
-		"leave":    b.Leave(t.Context(), 0, "c"), "drop": b.DropIdle(t.Context(), 0, 0),
+		"leave": b.Leave(t.Context(), 0, "c"), "drop": b.DropIdle(t.Context(), 0, 0),
 	} {
 		if sale.CodeOf(err) != sale.CodeUnavailable {
 			t.Errorf("%s: %v", what, err)

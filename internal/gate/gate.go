@@ -54,7 +54,7 @@ type Gate struct {
 	Options
 	client  redis.UniversalClient // urgent commands: claims, releases, acknowledgements
 	readers redis.UniversalClient // blocking reads of the worker
-	claims  combiner
+	claims  []*combiner           // by partition, so that a node that is away holds up its own sales only
 	loads   singleflight.Group
 	absent  absentVouchers
 }
@@ -85,10 +85,11 @@ func Open(o Options) (*Gate, error) {
 	if err != nil {
 		return nil, errors.Join(err, client.Close())
 	}
-	return &Gate{
-		Options: o, client: client, readers: readers,
-		claims: combiner{client: client, script: claimScript, within: claimWithin},
-	}, nil
+	g := &Gate{Options: o, client: client, readers: readers}
+	for range o.Partitions {
+		g.claims = append(g.claims, &combiner{client: client, script: claimScript, within: claimWithin})
+	}
+	return g, nil
 }
 
 // claimWithin bounds one trip of claims to Redis and back.
@@ -97,7 +98,9 @@ const claimWithin = 3 * time.Second
 // Close waits for claims that are still on their way and closes the
 // connections. No new call may be made.
 func (g *Gate) Close() error {
-	g.claims.flying.Wait()
+	for _, c := range g.claims {
+		c.flying.Wait()
+	}
 	return errors.Join(g.client.Close(), g.readers.Close())
 }
 

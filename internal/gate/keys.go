@@ -25,4 +25,13 @@ func pendingKey(partition int) string { return tag(partition) + ":pending" }
 // it.
 func EventsKey(partition int) string { return tag(partition) + ":events" }
 
-func tag(partition int) string { return fmt.Sprintf("fc:{p%02d}", partition) }
+// tags are the key prefixes of all partitions, made once: every claim needs five
+// keys.
+var tags = func() (t [sale.MaxPartitions]string) {
+	for p := range t {
+		t[p] = fmt.Sprintf("fc:{p%02d}", p)
+	}
+	return t
+}()
+
+func tag(partition int) string { return tags[partition] }

@@ -38,6 +38,10 @@ func TestMissingKeyLoadsTheSale(t *testing.T) {
 			if r := b.claim(t, one(v, "early")); codeOf(r) != "REPLAYED" {
 				t.Errorf("%s missing: the earlier buyer's repeat: %s", part, codeOf(r))
 			}
+			// B6: a stream that a claim makes by itself would have no group.
+			if _, err := b.Read(t.Context(), v.ID.Partition(), "c", 100, time.Millisecond); err != nil {
+				t.Errorf("%s missing: the queue: %v", part, err)
+			}
 		}
 	})
 }

@@ -15,8 +15,9 @@ import (
 	"github.com/flashclaim/flashclaim/internal/testenv"
 )
 
-// proxy stands between a gate and Redis and knows nothing of what they say. While
-// armed it lets a request through and cuts the connection when the reply comes.
+// proxy stands between a gate and Redis and knows nothing of what they say. When
+// armed it lets a request through and cuts the connection when the reply comes,
+// once, so that a client which repeats by itself would have its way.
 type proxy struct {
 	listener net.Listener
 	armed    atomic.Bool
@@ -80,7 +81,7 @@ func (p *proxy) answer(client, server net.Conn) {
 		if err != nil {
 			return
 		}
-		if p.armed.Load() {
+		if p.armed.CompareAndSwap(true, false) {
 			p.lost.Add(1)
 			return
 		}
@@ -276,6 +277,10 @@ func TestLoadAfterALostReply(t *testing.T) {
 			t.Error(err)
 		}
 	})
+	began := time.Now()
 	b.accepted(t, one(v, "u"))
+	if took := time.Since(began); took > 5*time.Second {
+		t.Errorf("the next load took %s", took)
+	}
 	b.conserved(t, v)
 }

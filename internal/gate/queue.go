@@ -175,15 +175,6 @@ func (g *Gate) event(o sale.Order) *redis.XAddArgs {
 	}
 }
 
-// Announce puts an order's committed change on the event stream. It is for
-// changes that no entry stands behind.
-func (g *Gate) Announce(ctx context.Context, o sale.Order) error {
-	if err := g.client.XAdd(ctx, g.event(o)).Err(); err != nil {
-		return unavailable(err)
-	}
-	return nil
-}
-
 // Leave removes the consumer's name from the group, unless it still has pending
 // entries: those are reclaimed by others, and the name goes when they are done.
 func (g *Gate) Leave(ctx context.Context, partition int, consumer string) error {
