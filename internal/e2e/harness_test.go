@@ -2,6 +2,7 @@ package e2e_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"os"
@@ -132,8 +133,9 @@ func (d *dialer) DialContext(ctx context.Context, url string, h http.Header) (gr
 // subscription is one stream of events on a socket of its own.
 type subscription[E any] struct {
 	events chan E        // closed when the server completes the stream
-	broken chan struct{} // closed when the socket is gone
-	cut    func()        // cuts the socket
+	broken chan struct{} // closed when the socket is gone, and fault is set
+	fault  error
+	cut    func() // cuts the socket
 }
 
 // subscribe opens a socket with the token in connection_init and starts one
@@ -154,8 +156,7 @@ func subscribe[E any](
 	raw, _, err := start(c)
 	if err != nil {
 		s.cut()
-		<-faults
-		return nil, err
+		return nil, errors.Join(err, <-faults)
 	}
 	go s.pump(raw, faults)
 	tb.Cleanup(func() { s.cut(); <-s.broken })
@@ -175,7 +176,7 @@ func (s *subscription[E]) pump(raw chan E, faults chan error) {
 				continue
 			}
 			s.events <- e
-		case <-faults:
+		case s.fault = <-faults:
 			return
 		}
 	}
