@@ -84,26 +84,39 @@ func (g *Gate) Reclaim(ctx context.Context, partition int, consumer string, idle
 	}
 }
 
+// entries decodes what was delivered. An entry that can be read only with a
+// record which Redis does not give right now is left out: it stays pending, and a
+// reclaim brings it again.
 func (g *Gate) entries(ctx context.Context, partition int, messages []redis.XMessage) []sale.Entry {
-	entries := make([]sale.Entry, len(messages))
-	for i, m := range messages {
-		entries[i] = decodeEntry(partition, m)
-		if entries[i].Fault != nil {
-			g.mend(ctx, &entries[i])
+	entries := make([]sale.Entry, 0, len(messages))
+	for _, m := range messages {
+		e := decodeEntry(partition, m)
+		if e.Fault != nil {
+			if err := g.mend(ctx, &e); err != nil {
+				g.Log.WarnContext(ctx, "damaged entry left for later", "partition", partition, "entry_id", m.ID, "err", err)
+				continue
+			}
 		}
+		entries = append(entries, e)
 	}
 	return entries
 }
 
 // mend completes the order of an entry that cannot be read from what was noted
-// beside it when the claim was accepted, so that its buyer can be told.
-func (g *Gate) mend(ctx context.Context, e *sale.Entry) {
+// beside it when the claim was accepted, so that its buyer can be told. Finding no
+// note is no error; not being able to look is one.
+func (g *Gate) mend(ctx context.Context, e *sale.Entry) error {
 	if e.Order.ID == "" {
-		return
+		return nil
 	}
-	if o, err := g.Pending(ctx, e.Order.ID); err == nil {
+	o, err := g.Pending(ctx, e.Order.ID)
+	switch sale.CodeOf(err) {
+	case "":
 		e.Order = o
+	case sale.CodeUnavailable:
+		return err
 	}
+	return nil
 }
 
 func (g *Gate) queueFault(ctx context.Context, partition int, err error) error {
