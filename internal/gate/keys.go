@@ -34,4 +34,11 @@ var tags = func() (t [sale.MaxPartitions]string) {
 	return t
 }()
 
-func tag(partition int) string { return tags[partition] }
+// tag also serves a malformed identifier, whose partition is -1: its keys are
+// nobody's, so it names nothing.
+func tag(partition int) string {
+	if partition < 0 || partition >= len(tags) {
+		return fmt.Sprintf("fc:{p%02d}", partition)
+	}
+	return tags[partition]
+}

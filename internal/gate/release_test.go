@@ -185,3 +185,21 @@ func TestClaimAndReleaseForEver(t *testing.T) {
 		}
 	})
 }
+
+// TestMalformedIDsNameNothing: they have no keys, and are no reason to end the
+// process.
+func TestMalformedIDsNameNothing(t *testing.T) {
+	t.Parallel()
+	onEveryEngine(t, func(t *testing.T, b *bundle) {
+		if b.release(t, sale.Order{ID: "ord", VoucherID: "vch", BuyerID: "u"}) {
+			t.Error("released")
+		}
+		live, err := b.Live(t.Context(), []sale.Voucher{{ID: "vch", Total: 3, ClosesAt: time.Now().Add(time.Hour)}})
+		if err != nil || live[0] != (sale.Live{Remaining: 3, State: sale.StateOpen}) {
+			t.Errorf("got %+v, %v", live, err)
+		}
+		if err := b.Load(t.Context(), "vch"); sale.CodeOf(err) != sale.CodeNotFound {
+			t.Error(err)
+		}
+	})
+}
