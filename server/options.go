@@ -13,7 +13,7 @@ import (
 	"github.com/flashclaim/flashclaim/server/websocket"
 )
 
-// Options say what to serve. Addr, Verifier and Schema are needed; the zero
+// Options say what to serve. Addr is needed, and Verifier with a Schema; the zero
 // value of everything else is safe.
 type Options struct {
 	Addr string // host:port; port 0 picks a free one
@@ -22,7 +22,7 @@ type Options struct {
 	AllowedOrigins []string
 	Verifier       *Verifier
 
-	Schema         graphql.ExecutableSchema
+	Schema         graphql.ExecutableSchema   // nil turns /graphql off: only health and metrics are served
 	ErrorPresenter graphql.ErrorPresenterFunc // gqlgen's default when nil
 	Recover        graphql.RecoverFunc        // gqlgen's default when nil
 	Introspection  bool                       // also turns on suggestions in validation errors
@@ -93,11 +93,8 @@ func (o Options) withDefaults() (Options, error) {
 	if o.Addr == "" {
 		faults = append(faults, errors.New("server: Addr is missing"))
 	}
-	if o.Verifier == nil {
+	if o.Schema != nil && o.Verifier == nil {
 		faults = append(faults, errors.New("server: Verifier is missing"))
-	}
-	if o.Schema == nil {
-		faults = append(faults, errors.New("server: Schema is missing"))
 	}
 	if o.Log == nil {
 		o.Log = slog.Default()

@@ -19,7 +19,7 @@ type route struct {
 func (s *Server) routes() []route {
 	o := s.options
 	table := []route{
-		{"/graphql", s.admit(s.newGraphQL())},
+		{"/graphql", s.api()},
 		{"GET /livez", http.HandlerFunc(s.live)},
 		{"GET /readyz", http.HandlerFunc(s.readiness)},
 		{"GET /metrics", o.Metrics},
@@ -34,6 +34,14 @@ func (s *Server) routes() []route {
 			route{"GET /{$}", http.RedirectHandler("/playground", http.StatusFound)})
 	}
 	return table
+}
+
+// api is GraphQL behind its identity check, or nil when there is no schema.
+func (s *Server) api() http.Handler {
+	if s.options.Schema == nil {
+		return nil
+	}
+	return s.admit(s.newGraphQL())
 }
 
 func (s *Server) handler() http.Handler {

@@ -30,8 +30,8 @@ type Options struct {
 	Playground *server.Playground
 	// Narrator, when set, is told what happens, for people who watch.
 	Narrator Narrator
-	// Ready is called once: with the server's URL when it accepts connections, or
-	// with "" when a worker without a server begins.
+	// Ready is called once: with the URL when the server, or a worker's health and
+	// metrics, accept connections, or with "" when a worker without either begins.
 	Ready func(url string)
 	Log   *slog.Logger
 }
@@ -79,8 +79,13 @@ func Open(o Options) (_ *App, err error) {
 			Transient: store.Transient, Partitions: o.Config.Partitions, Log: o.Log,
 		})
 	}
-	if o.Server {
+	switch {
+	case o.Server:
 		err = a.openServer(watch)
+	case o.Worker && o.Config.OpsAddr != "":
+		a.server, err = server.New(server.Options{
+			Addr: o.Config.OpsAddr, Metrics: a.metrics.Handler(), Checks: a.checks(), Log: o.Log,
+		})
 	}
 	return a, err
 }

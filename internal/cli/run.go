@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -27,7 +28,7 @@ func (p *program) run(name string) *cobra.Command {
 	}[name]}
 	cmd.Example = map[string]string{
 		"serve": "  flashclaim serve --database-url postgres://flashclaim@127.0.0.1/flashclaim --addr 127.0.0.1:8080",
-		"work":  "  flashclaim work --database-url postgres://flashclaim@127.0.0.1/flashclaim",
+		"work":  "  flashclaim work --database-url postgres://flashclaim@127.0.0.1/flashclaim --ops-addr 127.0.0.1:8081",
 		"all":   "  FLASHCLAIM_DATABASE_URL=postgres://flashclaim@127.0.0.1/flashclaim flashclaim all --addr 127.0.0.1:0",
 	}[name]
 	cmd.Long = cmd.Short + `.
@@ -36,7 +37,11 @@ Several servers and workers may run side by side; any of them, Redis and the
 database may start in any order. SIGTERM or ctrl-C ends it in order, within 10 s.
 The line "ready url=..." on standard output says where a server listens.`
 	needed := []string{"redis-url", "database-url"}
-	settingFlags(cmd.Flags(), append(storeSettings, logSettings...)...)
+	own := slices.Concat(storeSettings, logSettings)
+	if !serves {
+		own = append(own, "ops-addr")
+	}
+	settingFlags(cmd.Flags(), own...)
 	if serves {
 		cmd.Flags().AddFlagSet(serverFlags())
 		needed = append(needed, "jwt-secret")
@@ -55,11 +60,14 @@ func (p *program) runApp(ctx context.Context, o app.Options) (err error) {
 	o.Log = p.logger(o.Config)
 	if o.Ready == nil {
 		o.Ready = func(url string) {
-			if url == "" {
+			switch {
+			case o.Server:
+				p.printf("ready url=%s\n", url)
+			case url == "":
 				p.printf("ready worker\n")
-				return
+			default:
+				p.printf("ready worker url=%s\n", url)
 			}
-			p.printf("ready url=%s\n", url)
 		}
 	}
 	o.Log.InfoContext(ctx, "starting", "version", version(), "config", o.Config)

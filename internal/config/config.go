@@ -19,6 +19,7 @@ import (
 // Config is what a process runs with.
 type Config struct {
 	Addr           string   // host:port to listen on; port 0 picks a free one
+	OpsAddr        string   // host:port of a worker's health and metrics; empty is none
 	RedisURL       string   // one server, a comma-separated cluster, or redis+sentinel://
 	DatabaseURL    string   // postgres://...
 	JWTSecret      string   // signs and verifies tokens (HS256), at least 32 bytes

@@ -14,18 +14,14 @@ import (
 var settings = []Setting{
 	{
 		Flag: "addr", Env: "FLASHCLAIM_ADDR", Default: "127.0.0.1:8080", Usage: "host:port to listen on; port 0 picks a free one",
-		set: func(c *Config, s string) error {
-			c.Addr = s
-			_, port, err := net.SplitHostPort(s)
-			if err == nil {
-				_, err = strconv.ParseUint(port, 10, 16)
-			}
-			if err != nil {
-				return errors.New("must be host:port, such as 127.0.0.1:8080")
-			}
-			return nil
-		},
+		set: func(c *Config, s string) error { c.Addr = s; return hostAndPort(s) },
 		get: func(c Config) string { return c.Addr },
+	},
+	{
+		Flag: "ops-addr", Env: "FLASHCLAIM_OPS_ADDR",
+		Usage: "host:port where a worker without a server answers /livez, /readyz and /metrics; none when empty",
+		set:   func(c *Config, s string) error { c.OpsAddr = s; return hostAndPort(s) },
+		get:   func(c Config) string { return c.OpsAddr },
 	},
 	{
 		Flag: "redis-url", Env: "FLASHCLAIM_REDIS_URL", Default: "redis://127.0.0.1:6379/0",
@@ -166,4 +162,15 @@ func withoutPassword(s string) string {
 	}
 	user, _, _ := strings.Cut(userinfo, ":")
 	return scheme + "://" + user + rest[at:]
+}
+
+func hostAndPort(s string) error {
+	_, port, err := net.SplitHostPort(s)
+	if err == nil {
+		_, err = strconv.ParseUint(port, 10, 16)
+	}
+	if err != nil {
+		return errors.New("must be host:port, such as 127.0.0.1:8080")
+	}
+	return nil
 }

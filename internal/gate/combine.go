@@ -15,7 +15,7 @@ import (
 // ever waits for company.
 const (
 	combineLanes = 1    // pipelines in flight: Redis runs one at a time anyway, and what comes meanwhile forms the next
-	combineMost  = 64   // commands in one pipeline: enough to share the system calls, short enough to answer soon
+	combineMost  = 32   // commands in one pipeline: enough to share the system calls, short enough to answer soon
 	combineQueue = 8192 // commands that may wait; more are turned away at once
 )
 
