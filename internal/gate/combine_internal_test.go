@@ -248,7 +248,7 @@ func TestFaultReachesEveryCaller(t *testing.T) {
 func TestSilentRedisHoldsNoLane(t *testing.T) {
 	t.Parallel()
 	c, p := newCombiner(t, 20*time.Millisecond)
-	calls := make([]chan outcome, 40)
+	calls := make([]chan outcome, 2*combineMost) // more than one pipeline takes
 	for i := range calls {
 		calls[i] = make(chan outcome, 1)
 		go func() {

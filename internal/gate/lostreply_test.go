@@ -270,7 +270,7 @@ func TestLoadAfterALostReply(t *testing.T) {
 	t.Parallel()
 	b, p := behindProxy(t)
 	v := b.voucher(t)
-	b.published(t) // opens the connection
+	b.published(t)       // opens the connection
 	p.during(2, func() { // the first is the group's
 		if err := b.Load(t.Context(), v.ID); sale.CodeOf(err) != sale.CodeUnavailable {
 			t.Error(err)
