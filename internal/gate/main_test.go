@@ -2,6 +2,7 @@ package gate_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -121,47 +122,39 @@ func keysOf(id sale.VoucherID) []string {
 	}
 }
 
-// contents reads the keys, whatever their types, as text.
+// contents reads the keys, whatever their types, as text. Each is read as all
+// three types in one round trip: the wrong ones only answer with an error.
 func (b *bundle) contents(t fataler, id sale.VoucherID) string {
 	t.Helper()
 	var out strings.Builder
 	ctx := context.Background()
 	keys := keysOf(id)
-	types := make([]*redis.StatusCmd, len(keys))
-	if _, err := b.raw.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, k := range keys {
-			types[i] = p.Type(ctx, k)
+	values, err := b.raw.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, k := range keys {
+			p.Get(ctx, k)
+			p.HGetAll(ctx, k)
+			p.XRange(ctx, k, "-", "+")
 		}
 		return nil
-	}); err != nil {
+	})
+	if err != nil && !errors.Is(err, redis.Nil) && !redis.HasErrorPrefix(err, "WRONGTYPE") {
 		t.Fatal(err)
 	}
-	values := make([]redis.Cmder, len(keys))
-	if _, err := b.raw.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, k := range keys {
-			switch types[i].Val() {
-			case "string":
-				values[i] = p.Get(ctx, k)
-			case "hash":
-				values[i] = p.HGetAll(ctx, k)
-			case "stream":
-				values[i] = p.XRange(ctx, k, "-", "+")
-			}
-		}
-		return nil
-	}); err != nil {
-		t.Fatal(err)
-	}
-	for i, k := range keys {
-		switch v := values[i].(type) {
+	for i, value := range values {
+		k := keys[i/3]
+		switch v := value.(type) {
 		case *redis.StringCmd:
-			fmt.Fprintf(&out, "%s = %s\n", k, v.Val())
+			if v.Err() == nil {
+				fmt.Fprintf(&out, "%s = %s\n", k, v.Val())
+			}
 		case *redis.MapStringStringCmd:
 			for _, f := range slices.Sorted(maps.Keys(v.Val())) {
 				fmt.Fprintf(&out, "%s %q = %s\n", k, f, v.Val()[f])
 			}
 		case *redis.XMessageSliceCmd:
-			fmt.Fprintf(&out, "%s = %v\n", k, v.Val())
+			if len(v.Val()) > 0 {
+				fmt.Fprintf(&out, "%s = %v\n", k, v.Val())
+			}
 		}
 	}
 	return out.String()
