@@ -79,9 +79,14 @@ func (b *bundle) announced() map[sale.OrderID][]sale.Order {
 	b.t.Helper()
 	all := map[sale.OrderID][]sale.Order{}
 	for _, m := range must[[]redis.XMessage](b.t)(b.raw.XRange(b.t.Context(), events, "-", "+").Result()) {
-		text, _ := m.Values["order"].(string)
-		o := must[sale.Order](b.t)(sale.DecodeEvent(text))
-		all[o.ID] = append(all[o.ID], o)
+		for id, value := range m.Values {
+			text, _ := value.(string)
+			o := must[sale.Order](b.t)(sale.DecodeEvent(text))
+			if string(o.ID) != id {
+				b.t.Fatalf("the event of %s holds %s", id, o.ID)
+			}
+			all[o.ID] = append(all[o.ID], o)
+		}
 	}
 	return all
 }

@@ -122,8 +122,14 @@ func TestTwoWorkersShareThePartition(t *testing.T) {
 		for _, v := range vouchers {
 			b.wantUnits(v.ID, n/2, n/2, n/2)
 		}
-		if told := b.raw.XLen(t.Context(), events).Val(); told != n {
-			t.Errorf("%d changes were announced, want %d", told, n)
+		told := b.announced()
+		for id, changes := range told {
+			if len(changes) != 1 {
+				t.Errorf("order %s was announced %d times", id, len(changes))
+			}
+		}
+		if len(told) != n {
+			t.Errorf("%d orders were announced, want %d", len(told), n)
 		}
 		if missing := look(b.seen, func(o *observer) int { return o.missing }); missing != 0 {
 			t.Errorf("%d acknowledgements were missing", missing)

@@ -121,7 +121,7 @@ func BenchmarkRush(b *testing.B) {
 				map[string]any{"v": voucher})
 		}
 		empty := func(int) []byte { return requestBody(b, `mutation { __typename }`, nil) }
-		load := newLoad(b, url, 256)
+		load := newLoad(b, url, 1000)
 		load.run(b, time.Second, noop) // warm up
 		load.run(b, time.Second, claim)
 		p.written(b, voucher, int(load.accepted.Load()))

@@ -26,7 +26,7 @@
 //	fc:{pNN}:v:<voucher>:buyers  hash    buyer -> "order|quantity|request ..."
 //	fc:{pNN}:orders              stream  accepted claims, group "archive"
 //	fc:{pNN}:pending             hash    order -> what was promised; until acknowledged
-//	fc:{pNN}:events              stream  committed changes of orders
+//	fc:{pNN}:events              stream  committed changes: order -> the whole order, several in one event
 //
 // # Who calls it
 //

@@ -40,8 +40,8 @@ type Options struct {
 	// MaxBacklog is how many accepted claims of one partition may wait to be
 	// written down before further ones are refused as BUSY. Default 1,000,000.
 	MaxBacklog int
-	// MaxEvents is about how many events a partition's stream keeps. The archive
-	// is the truth, so old ones may go. Default 20,000.
+	// MaxEvents is about how many events a partition's stream keeps, each of one to
+	// 50 orders. The archive is the truth, so old ones may go. Default 5,000.
 	MaxEvents int64
 	Source    Source
 	Observer  Observer
@@ -69,7 +69,7 @@ func Open(o Options) (*Gate, error) {
 		o.MaxBacklog = 1_000_000
 	}
 	if o.MaxEvents == 0 {
-		o.MaxEvents = 20_000
+		o.MaxEvents = 5_000
 	}
 	if o.Now == nil {
 		o.Now = time.Now

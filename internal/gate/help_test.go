@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -184,11 +186,15 @@ func (b *bundle) events(t fataler, partition int) []sale.Order {
 	if err != nil {
 		t.Fatal(err)
 	}
-	orders := make([]sale.Order, len(messages))
-	for i, m := range messages {
-		text, _ := m.Values["order"].(string)
-		if orders[i], err = sale.DecodeEvent(text); err != nil {
-			t.Fatal(err)
+	var orders []sale.Order
+	for _, m := range messages {
+		for _, id := range slices.Sorted(maps.Keys(m.Values)) {
+			text, _ := m.Values[id].(string)
+			o, err := sale.DecodeEvent(text)
+			if err != nil || string(o.ID) != id {
+				t.Fatalf("the event of %s holds %q: %v", id, text, err)
+			}
+			orders = append(orders, o)
 		}
 	}
 	return orders

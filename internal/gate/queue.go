@@ -145,10 +145,8 @@ func (g *Gate) Acknowledge(ctx context.Context, partition int, settled []sale.Se
 	}
 	var acked *redis.IntCmd
 	cmds, err := g.client.TxPipelined(ctx, func(p redis.Pipeliner) error {
-		for _, s := range settled {
-			if s.Order != nil {
-				p.XAdd(ctx, g.event(*s.Order))
-			}
+		for part := range slices.Chunk(settled, eventOrders) {
+			g.announce(ctx, p, partition, part)
 		}
 		acked = dropAndAck(ctx, p, partition, settled)
 		return nil
@@ -181,10 +179,22 @@ func dropAndAck(ctx context.Context, p redis.Pipeliner, partition int, settled [
 	return p.XAck(ctx, ordersKey(partition), group, streamIDs...)
 }
 
-func (g *Gate) event(o sale.Order) *redis.XAddArgs {
-	return &redis.XAddArgs{
-		Stream: EventsKey(o.ID.Partition()), MaxLen: g.MaxEvents, Approx: true,
-		Values: []string{"order", sale.EncodeEvent(o)},
+// eventOrders is how many orders one event carries at most.
+const eventOrders = 50
+
+// announce puts decided orders on the event stream: one event whose fields are
+// the orders' IDs and whose values are the whole orders, so that a reader finds
+// those it looks for without reading the others. A rush would drown in events of
+// one order each.
+func (g *Gate) announce(ctx context.Context, p redis.Pipeliner, partition int, settled []sale.Settled) {
+	values := make([]string, 0, 2*len(settled))
+	for _, s := range settled {
+		if s.Order != nil {
+			values = append(values, string(s.Order.ID), sale.EncodeEvent(*s.Order))
+		}
+	}
+	if len(values) > 0 {
+		p.XAdd(ctx, &redis.XAddArgs{Stream: EventsKey(partition), MaxLen: g.MaxEvents, Approx: true, Values: values})
 	}
 }
 

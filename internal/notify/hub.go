@@ -54,6 +54,14 @@ func watchersOf[K comparable, W comparable](h *hub, m map[K]map[W]struct{}, key 
 	return list
 }
 
+// listens tells whether a change of the order may have to be told: somebody
+// watches it, or a buyer whose it may be.
+func (h *hub) listens(id sale.OrderID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return len(h.orders[id]) > 0 || len(h.buyers) > 0
+}
+
 // tell delivers a changed order to all who watch it or its buyer, and reports
 // how many had not heard of this version. Who watches an order leaves behind its
 // final state.

@@ -78,12 +78,19 @@ func (b *Bell) end(ctx context.Context, stream string) (string, error) {
 	return last[0].ID, nil
 }
 
+// hear tells the watchers of the orders of one event. Orders that nobody here
+// watches are not even decoded: in a rush they are most.
 func (b *Bell) hear(ctx context.Context, m redis.XMessage) {
-	text, _ := m.Values["order"].(string)
-	o, err := sale.DecodeEvent(text)
-	if err != nil {
-		b.Log.WarnContext(ctx, "event not understood", "entry_id", m.ID, "err", err)
-		return
+	for id, value := range m.Values {
+		if !b.hub.listens(sale.OrderID(id)) {
+			continue
+		}
+		text, _ := value.(string)
+		o, err := sale.DecodeEvent(text)
+		if err != nil {
+			b.Log.WarnContext(ctx, "event not understood", "entry_id", m.ID, "err", err)
+			continue
+		}
+		b.tell(&o)
 	}
-	b.tell(&o)
 }
