@@ -34,6 +34,10 @@ func TestSettings(t *testing.T) {
 			good: map[string]string{"127.0.0.1:0": "", ":8080": "", "[::1]:80": "", "localhost:65535": ""},
 			bad:  map[string]string{"": "host:port", "8080": "host:port", "127.0.0.1": "host:port", "h:": "host:port", "h:65536": "host:port", "h:http": "host:port", "::1:80": "host:port"},
 		},
+		"ops-addr": {
+			good: map[string]string{"127.0.0.1:0": "", ":8080": "", "[::1]:80": "", "localhost:65535": ""},
+			bad:  map[string]string{"8080": "host:port", "127.0.0.1": "host:port", "h:": "host:port", "h:65536": "host:port", "h:http": "host:port", "::1:80": "host:port"},
+		},
 		"redis-url": {
 			good: map[string]string{"redis://h:6379/1": "", "rediss://h": "", "redis://a:1,b:2": "", "redis+sentinel://h:26379/m": ""},
 			bad:  map[string]string{"": "redis://", "h:6379": "redis://", "http://h": "redis://", "redis:": "redis://", "Redis": "redis://"},
