@@ -79,15 +79,20 @@ func settingsAreNamed(t *testing.T, path string, cmd *cobra.Command, help string
 func TestEverySettingHasAFlag(t *testing.T) {
 	t.Parallel()
 	root := (&program{}).root()
+	const workers = "ops-addr" // a process with a server has its own address
 	for _, name := range []string{"serve", "all"} {
 		cmd, _, err := root.Find([]string{name})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, s := range config.Settings() {
-			if cmd.Flags().Lookup(s.Flag) == nil {
-				t.Errorf("%s does not take --%s", name, s.Flag)
+			if takes := cmd.Flags().Lookup(s.Flag) != nil; takes == (s.Flag == workers) {
+				t.Errorf("%s takes --%s: %v", name, s.Flag, takes)
 			}
 		}
+	}
+	work, _, err := root.Find([]string{"work"})
+	if err != nil || work.Flags().Lookup(workers) == nil {
+		t.Errorf("work does not take --%s, %v", workers, err)
 	}
 }
